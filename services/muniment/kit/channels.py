@@ -1,0 +1,133 @@
+"""Calls to other services: channels that outlive restarts, deadlines, retries, typed errors.
+
+A call waits for a service that is down within its deadline and is sent again with the same
+idempotency key when the service vanished under it, so a restart costs its caller time only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import grpc
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
+
+from muniment.kit.clock import Clock, SystemClock
+from muniment.kit.context import CallContext
+from muniment.kit.errors import MunimentError, TimedOutError, UnavailableError
+from muniment.kit.limits import MESSAGE_LIMIT_BYTES
+from muniment.kit.paths import Home
+from muniment.kit.rpc_errors import from_rpc_error
+
+__all__ = ["BULK_SECONDS", "READ_SECONDS", "WRITE_SECONDS", "Caller", "open_channel"]
+
+READ_SECONDS = 5.0
+WRITE_SECONDS = 20.0
+BULK_SECONDS = 60.0
+
+_FIRST_RETRY_SECONDS = 0.05
+_LONGEST_RETRY_SECONDS = 0.5
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+
+def open_channel(home: Home, service: str) -> grpc.aio.Channel:
+    """A channel to the service's socket. It connects when it is first used."""
+    return grpc.aio.secure_channel(
+        f"unix:{home.socket(service)}",
+        grpc.local_channel_credentials(grpc.LocalConnectionType.UDS),
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
+            ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
+            # A local service is back within a second; gRPC's default would wait up to two minutes.
+            ("grpc.initial_reconnect_backoff_ms", 50),
+            ("grpc.min_reconnect_backoff_ms", 50),
+            ("grpc.max_reconnect_backoff_ms", 500),
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Makes calls to one service. Every method raises MunimentError: the service's, or our own."""
+
+    service: str
+    clock: Clock = field(default_factory=SystemClock)
+
+    async def unary(
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        context: CallContext,
+        deadline_seconds: float,
+    ) -> Response:
+        """Make a call, again and again while the service is away, until the deadline."""
+        return await self._persist(
+            lambda left: method(request, timeout=left, metadata=context.to_metadata()),
+            deadline_seconds,
+        )
+
+    async def client_stream(
+        self,
+        method: grpc.aio.StreamUnaryMultiCallable[Request, Response],
+        requests: Callable[[], Iterator[Request]],
+        context: CallContext,
+        deadline_seconds: float,
+    ) -> Response:
+        """The same for a stream of requests, which `requests` begins anew for each attempt."""
+        return await self._persist(
+            lambda left: method(requests(), timeout=left, metadata=context.to_metadata()),
+            deadline_seconds,
+        )
+
+    async def server_stream(
+        self,
+        method: grpc.aio.UnaryStreamMultiCallable[Request, Response],
+        request: Request,
+        context: CallContext,
+        deadline_seconds: float,
+    ) -> AsyncIterator[Response]:
+        """The responses of a streaming read. A stream that broke is not begun again."""
+        try:
+            async for response in method(
+                request, timeout=deadline_seconds, metadata=context.to_metadata()
+            ):
+                yield response
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error, self.service) from error
+
+    async def _persist(
+        self, send: Callable[[float], Awaitable[Response]], deadline_seconds: float
+    ) -> Response:
+        """Send until there is an answer. Safe for writes, whose context carries their key."""
+        end = self.clock.monotonic() + deadline_seconds
+        away: UnavailableError | None = None
+
+        async def attempt() -> Response:
+            nonlocal away
+            left = end - self.clock.monotonic()
+            if left <= 0:
+                raise self._timed_out() from away
+            try:
+                return await send(left)
+            except grpc.aio.AioRpcError as error:
+                known = from_rpc_error(error, self.service)
+                if isinstance(known, UnavailableError):
+                    away = known
+                raise known from error
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(UnavailableError),
+            wait=wait_random_exponential(_FIRST_RETRY_SECONDS, max=_LONGEST_RETRY_SECONDS),
+            reraise=True,
+        )
+        return await retrying(attempt)
+
+    def _timed_out(self) -> MunimentError:
+        return TimedOutError(
+            f"the {self.service} service did not come back within the deadline",
+            reason="SERVICE_AWAY",
+            fix="see `muniment doctor`, then call again; a write that took place is not repeated",
+        )

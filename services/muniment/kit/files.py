@@ -1,0 +1,57 @@
+"""Files and folders that only their owner can read; replacement that survives a crash."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from muniment.kit.errors import PreconditionError
+
+__all__ = ["private_folder", "replace_file"]
+
+
+def private_folder(path: Path) -> Path:
+    """Make the folder, parents included, with mode 0700, and check that it is ours.
+
+    Raises:
+        PreconditionError: It is a link, no folder, another user's, or cannot be made.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise PreconditionError(
+            f"the folder {path} cannot be used: {error.strerror or error}",
+            reason="FOLDER_UNUSABLE",
+            fix="free the path, or choose another home with MUNIMENT_HOME",
+        ) from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PreconditionError(
+            f"{path} is not a folder of this user",
+            reason="FOLDER_NOT_OURS",
+            fix="remove it, or choose another home with MUNIMENT_HOME",
+        )
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        path.chmod(0o700)
+    return path
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put the content in place of the file, whole or not at all, with mode 0600."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,1 @@
+"""Derived indexes: what a store can rebuild at any time."""

@@ -1,0 +1,126 @@
+"""From text to terms, for prose, code and CJK alike.
+
+A word of the text becomes the term itself, its parts where it is an identifier or a path
+(`getUserName`, `parse_config`, `src/app.py`), its English stem, and for CJK runs each character
+and each pair. Terms are case-folded and without diacritics.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import Stemmer
+
+__all__ = ["ANALYSIS_VERSION", "Terms", "analyse", "query_terms", "stem"]
+
+ANALYSIS_VERSION = 1
+"""Raised when the same text would yield other terms; indexes of another version are rebuilt."""
+
+TERM_LIMIT_CHARACTERS = 64
+"""Longer words are cut: nobody asks for the end of a base64 blob."""
+
+REPEATS_LIMIT = 16
+"""A term that fills a log counts no more than this often."""
+
+QUERY_LIMIT_TERMS = 32
+
+# Words with the marks that join identifiers and paths.
+_COMPOUND = re.compile(r"\w+(?:[./:\-]+\w+)*")
+_PART = re.compile(r"[^\W_]+")
+# Humps of camelCase: `HTTPServer` is http, server; `utf8Text` is utf8, text.
+_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^\W_A-Za-z0-9]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+
+# The commonest words of English questions; they find everything and so nothing.
+_STOP_WORD_LINES = """
+a about after all also am an and any are as at be been before being but by can could d did do
+does doing don for from had has have having he her here him his how i if in into is it its just
+ll m me more most my no not now of on once only or other our out over own re s same she should so
+some such t than that the their them then there these they this those through to too under until
+up us ve very was we were what when where which while who whom why will with would you your
+"""
+_STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
+
+_stemmer = Stemmer.Stemmer("english")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a text, in no order; a term stands as often as the text has it."""
+
+    exact: Counter[str]
+    stems: Counter[str]
+
+
+def stem(term: str) -> str:
+    """The English stem of a term (Snowball); other scripts come back as they are."""
+    return str(_stemmer.stemWord(term))
+
+
+def analyse(text: str) -> Terms:
+    """All terms of a text that is to be found by them."""
+    exact: Counter[str] = Counter()
+    stems: Counter[str] = Counter()
+    for compound, count in Counter(_COMPOUND.findall(_normal(text))).items():
+        for term, term_stem in _expand(compound):
+            exact[term] += count
+            if term_stem is not None:
+                stems[term_stem] += count
+    return Terms(_capped(exact), _capped(stems))
+
+
+def query_terms(text: str) -> list[str]:
+    """The terms to search for, in order of appearance, without stop words.
+
+    A query of stop words alone keeps them.
+    """
+    found: dict[str, None] = {}
+    for compound in _COMPOUND.findall(_normal(text)):
+        expanded = [term for term, _ in _expand(compound)]
+        # Pairs say more than their characters, which would only dilute them.
+        pairs = [term for term in expanded if len(term) > 1]
+        found.update(dict.fromkeys(pairs or expanded))
+    telling = [term for term in found if term not in _STOP_WORDS]
+    return (telling or list(found))[:QUERY_LIMIT_TERMS]
+
+
+def _normal(text: str) -> str:
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize(
+        "NFC", "".join(c for c in decomposed if not 0x300 <= ord(c) <= 0x36F)
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _expand(compound: str) -> tuple[tuple[str, str | None], ...]:
+    """A compound's terms, each with its stem where it is a plain word."""
+    terms: dict[str, str | None] = {}
+    parts = _PART.findall(compound)
+    for part in parts:
+        for run in _CJK.findall(part):
+            terms.update(dict.fromkeys(run))
+            terms.update(dict.fromkeys(a + b for a, b in pairwise(run)))
+        rest = _CJK.sub(" ", part).split()
+        for word in rest:
+            humps = _HUMP.findall(word)
+            for piece in (word, *humps) if len(humps) > 1 else (word,):
+                folded = _fold(piece)
+                terms[folded] = stem(folded)
+    if len(parts) > 1:
+        terms.setdefault(_fold(compound))
+    return tuple(terms.items())
+
+
+def _fold(term: str) -> str:
+    return term.casefold()[:TERM_LIMIT_CHARACTERS]
+
+
+def _capped(counts: Counter[str]) -> Counter[str]:
+    return Counter({term: min(count, REPEATS_LIMIT) for term, count in counts.items()})

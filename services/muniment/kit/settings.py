@@ -1,0 +1,147 @@
+"""The host's settings: what services read when they start, and where each value came from.
+
+Sources, strongest first: the environment (`MUNIMENT_LOG_LEVEL`), `muniment.toml` in the home
+(`log_level = "debug"`), the default. What a caller may choose travels with the call instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from muniment.kit.errors import PreconditionError
+from muniment.kit.paths import Home
+
+__all__ = ["ENVIRONMENT_PREFIX", "SettingOrigin", "Settings", "explain", "load_settings"]
+
+ENVIRONMENT_PREFIX = "MUNIMENT_"
+
+DEFAULT_ORIGIN = "default"
+ENVIRONMENT_ORIGIN = "environment"
+
+
+class Settings(BaseSettings):
+    """The host's settings. Frozen; a service that should see a new value is restarted."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, env_ignore_empty=True, extra="forbid", frozen=True
+    )
+
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severity that the services log."
+    )
+    drain_seconds: float = Field(
+        default=10.0, ge=0, le=14, description="How long a stopping service lets calls finish."
+    )
+    call_deadline_seconds: float = Field(
+        default=20.0,
+        ge=1,
+        le=600,
+        description="How long a tool call waits for a service, restarts of it included.",
+    )
+    memory_map_bytes: int = Field(
+        default=64 * 1024**3,
+        ge=16 * 1024**2,
+        description="Size limit of the memory service's store. Disk is used as it fills.",
+    )
+
+
+@dataclass(frozen=True)
+class SettingOrigin:
+    """One setting as this process sees it."""
+
+    name: str
+    value: str
+    origin: str
+    """`default`, `environment`, or the path of the file that set it."""
+    description: str
+
+
+def load_settings(home: Home) -> Settings:
+    """The settings of the home.
+
+    Raises:
+        PreconditionError: The file cannot be read, or a value or name in it is wrong.
+    """
+    return _load(home)[0]
+
+
+def explain(home: Home) -> list[SettingOrigin]:
+    """Every setting with its value and origin, by name.
+
+    Raises:
+        PreconditionError: As `load_settings`.
+    """
+    settings, origins = _load(home)
+    return [
+        SettingOrigin(
+            name=name,
+            value=str(getattr(settings, name)),
+            origin=origins.get(name, DEFAULT_ORIGIN),
+            description=field.description or "",
+        )
+        for name, field in sorted(Settings.model_fields.items())
+    ]
+
+
+def _load(home: Home) -> tuple[Settings, dict[str, str]]:
+    origins: dict[str, str] = {}
+
+    def recording(origin: str, source: PydanticBaseSettingsSource) -> Mapping[str, Any]:
+        values = source()
+        for name in values:
+            origins.setdefault(name, origin)
+        return values
+
+    try:
+        environment = recording(ENVIRONMENT_ORIGIN, EnvSettingsSource(Settings))
+        file = recording(
+            str(home.settings_file), TomlConfigSettingsSource(Settings, home.settings_file)
+        )
+    except (OSError, ValueError) as error:
+        raise PreconditionError(
+            f"{home.settings_file} cannot be read: {error}",
+            reason="SETTINGS_UNREADABLE",
+            fix="mend the file, then run `muniment config show --origin`",
+        ) from error
+    try:
+        return Settings.model_validate({**file, **environment}), origins
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        origin = origins.get(name, DEFAULT_ORIGIN)
+        where = f"{ENVIRONMENT_PREFIX}{name.upper()}" if origin == ENVIRONMENT_ORIGIN else origin
+        what = "no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+        raise PreconditionError(
+            f"{what} (from {where})",
+            reason="SETTING_INVALID",
+            field=name,
+            fix="correct it; `muniment config show` lists the settings",
+        ) from error
+
+
+def unknown_variables() -> list[str]:
+    """Variables of the environment that look like ours and are not known, by name."""
+    known = {ENVIRONMENT_PREFIX + name.upper() for name in Settings.model_fields}
+    return sorted(
+        name
+        for name in os.environ
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in known | _OTHER_VARIABLES
+    )
+
+
+_OTHER_VARIABLES = frozenset(
+    ENVIRONMENT_PREFIX + name
+    for name in ("HOME", "FAULTS", "PROJECT_ROOT", "SESSION", "PROFILE", "NAMES")
+)
