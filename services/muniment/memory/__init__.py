@@ -1,0 +1,1 @@
+"""The memory service: episodes, pins and recall. It owns `<home>/memory` and nothing else."""

@@ -1,0 +1,59 @@
+"""The tables of the memory store."""
+
+from __future__ import annotations
+
+from muniment.kit.store import REPLIES, Schema, Table
+from muniment.v1 import memory_pb2, store_pb2
+
+__all__ = [
+    "CONTENTS",
+    "EPISODES",
+    "EPISODE_IDS",
+    "PINS",
+    "PIN_SCOPES",
+    "PROJECTS",
+    "SCHEMA",
+    "SESSIONS",
+    "SUPERSESSIONS",
+]
+
+EPISODES: Table[memory_pb2.Episode] = Table("episodes", memory_pb2.Episode, in_feed=True)
+"""seq → all of an episode but its content and what came later."""
+
+CONTENTS: Table[store_pb2.StoredContent] = Table("contents", store_pb2.StoredContent)
+"""seq → the content. Apart, so that descriptions are cheap to read."""
+
+EPISODE_IDS: Table[store_pb2.StoredEpisodeRef] = Table("episode_ids", store_pb2.StoredEpisodeRef)
+"""episode id → seq."""
+
+SESSIONS: Table[store_pb2.StoredEpisodeRef] = Table("sessions", store_pb2.StoredEpisodeRef)
+"""project, session, seq → seq."""
+
+SUPERSESSIONS: Table[store_pb2.StoredSupersession] = Table(
+    "supersessions", store_pb2.StoredSupersession
+)
+"""seq of a corrected episode → the newest that corrects it. Apart, since episodes never change."""
+
+PINS: Table[store_pb2.StoredPin] = Table("pins", store_pb2.StoredPin, in_feed=True)
+"""pin id → pin."""
+
+PIN_SCOPES: Table[store_pb2.StoredPinRef] = Table("pin_scopes", store_pb2.StoredPinRef)
+"""project, session or "", SHA-256 of the text → the pin in force there."""
+
+PROJECTS: Table[store_pb2.StoredProject] = Table("projects", store_pb2.StoredProject)
+"""project id → project, with its counts."""
+
+SCHEMA = Schema(
+    version=1,
+    tables=(
+        EPISODES,
+        CONTENTS,
+        EPISODE_IDS,
+        SESSIONS,
+        SUPERSESSIONS,
+        PINS,
+        PIN_SCOPES,
+        PROJECTS,
+        REPLIES,
+    ),
+)
