@@ -1,8 +1,8 @@
 """Recall: from a question to the episodes and pins that answer it, with reasons.
 
-Candidates come from the lexical index, filtered inside the query. They are ranked by BM25 times
-how much of the question they have; a superseded episode ranks lower and shows what corrects it.
-The order is a function of the store and the request alone.
+Candidates come from the lexical index, filtered inside the query, and are ranked by how telling
+the words are that they share with the question. A superseded episode ranks lower and shows what
+corrects it. The order is a function of the store and the request alone.
 """
 
 from __future__ import annotations
@@ -156,8 +156,7 @@ def _named_hit(reader: Reader, search: _Search, episode_id: str) -> memory_pb2.R
 
 def _hit(reader: Reader, search: _Search, match: Match) -> memory_pb2.RecallHit:
     kind, _, name = match.key.partition(":")
-    coverage = len(match.terms) / len(search.terms)
-    hit = memory_pb2.RecallHit(score=match.score * (0.5 + coverage), retrievers=["bm25"])
+    hit = memory_pb2.RecallHit(score=match.score, retrievers=["bm25"])
     if kind == "pin":
         stored = reader.get(PINS, name)
         if stored is None:

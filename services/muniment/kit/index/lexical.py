@@ -7,6 +7,7 @@ analysis, is made anew.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,11 @@ __all__ = ["Document", "LexicalIndex", "Match", "all_of", "any_of", "scope"]
 _WEIGHTS = "0.0, 1.0, 0.6"
 """BM25 weights of the columns: filters count nothing, exact terms more than stems."""
 
+_BM25_SHARE = 0.25
+"""BM25 picks the candidates and parts equals. Alone it ranks worse, since its inverse document
+frequency is nil for a term that half of a small store has (measured on LoCoMo: 57 to 62 % of
+questions with evidence among five turns)."""
+
 _TABLES = """
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY,
@@ -35,6 +41,7 @@ INSERT INTO position VALUES (0);
 CREATE VIRTUAL TABLE terms USING fts5(
     scopes, exact, stems, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '_./:-'"
 );
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(terms, row);
 """
 
 
@@ -53,7 +60,7 @@ class Match:
 
     key: str
     score: float
-    """BM25, higher is better."""
+    """How telling the terms are that it has, with BM25 to part equals; higher is better."""
     terms: tuple[str, ...]
     """The query's terms that it has, in the query's order."""
 
@@ -124,11 +131,16 @@ class LexicalIndex:
                 " ORDER BY rank, documents.number DESC LIMIT ?",
                 (f"{{scopes}} : {within} AND ({wanted})", limit),
             ).fetchall()
-            having = _having(connection, terms, [number for number, _, _ in rows])
-        return [
-            Match(key, -rank, tuple(t for t in terms if number in having[t]))
-            for number, key, rank in rows
-        ]
+            if not rows:
+                return []
+            having = _having(connection, terms, within, [number for number, _, _ in rows])
+            weights = _weights(connection, terms)
+        matches = []
+        for number, key, rank in rows:
+            had = tuple(term for term in terms if number in having[term])
+            score = sum(weights[term] for term in had) - _BM25_SHARE * rank
+            matches.append((-score, -number, Match(key, score, had)))
+        return [match for _, _, match in sorted(matches, key=lambda one: one[:2])]
 
     def reset(self) -> None:
         """Throw everything away, so that it is indexed anew."""
@@ -207,20 +219,34 @@ def _either(term: str) -> str:
 
 
 def _having(
-    connection: sqlite3.Connection, terms: Sequence[str], numbers: Sequence[int]
+    connection: sqlite3.Connection, terms: Sequence[str], within: str, numbers: Sequence[int]
 ) -> dict[str, set[int]]:
     """Which of the documents have which term."""
-    marks = ",".join("?" * len(numbers))
+    # A range is one pass over a term's documents; asking for each number is one pass a number.
+    bounds = min(numbers), max(numbers)
     return {
         term: {
             number
             for (number,) in connection.execute(
-                f"SELECT rowid FROM terms WHERE terms MATCH ? AND rowid IN ({marks})",
-                (_either(term), *numbers),
+                "SELECT rowid FROM terms WHERE terms MATCH ? AND rowid BETWEEN ? AND ?",
+                (f"{{scopes}} : {within} AND {_either(term)}", *bounds),
             )
         }
         for term in terms
     }
+
+
+def _weights(connection: sqlite3.Connection, terms: Sequence[str]) -> dict[str, float]:
+    """Inverse document frequency: how much it says that a document has the term (BM25+)."""
+    total = connection.execute("SELECT max(number) FROM documents").fetchone()[0]
+    weights = {}
+    for term in terms:
+        counts = connection.execute(
+            "SELECT max(doc) FROM vocabulary WHERE term IN (?, ?)", (term, stem(term))
+        ).fetchone()
+        count = min(counts[0] or 0, total)
+        weights[term] = math.log(1 + (total - count + 0.5) / (count + 0.5))
+    return weights
 
 
 def _unavailable(error: sqlite3.Error) -> UnavailableError:
