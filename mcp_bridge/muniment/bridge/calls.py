@@ -1,0 +1,133 @@
+"""A call as a tool sees it: who calls, with which key, and which services to ask."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from muniment.kit.context import CallContext
+from muniment.kit.names import check_name
+from muniment.kit.settings import Settings
+from muniment.workflows.clients import Clients
+from muniment.workflows.identity import resolve_project
+
+__all__ = ["Call", "Greeting"]
+
+_ROOT_VARIABLES = ("MUNIMENT_PROJECT_ROOT", "SAKUR4_PROJECT_ROOT")
+_SESSION_VARIABLES = ("MUNIMENT_SESSION", "SAKUR4_SESSION")
+
+# Local models number their calls from 0 in every session; only a longer id is one of a kind.
+_LEAST_CALL_ID_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """What a front says of itself when it connects."""
+
+    connection: str
+    """Made once by each front process; it outlives a broken socket."""
+    profile: str
+    names: str
+    cwd: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One MCP request on its way through a tool, resource or prompt."""
+
+    greeting: Greeting
+    arrival: int
+    """Number of the request among those of its connection."""
+    client_name: str
+    meta: Mapping[str, Any]
+    clients: Clients
+    settings: Settings
+
+    @property
+    def deadline_seconds(self) -> float:
+        """How long the call may wait for a service."""
+        return self.settings.call_deadline_seconds
+
+    def context(self, session_id: str | None = None, slot_id: int = 0) -> tuple[CallContext, str]:
+        """The context of the RPCs that this call makes, and where its session is from.
+
+        Raises:
+            MunimentError: The project's file or the session's name cannot be used.
+        """
+        project = resolve_project(self._project_folder())
+        session, source = self._session(project.project_id, session_id)
+        context = CallContext(
+            project_id=project.project_id,
+            project_root=project.root,
+            session_id=check_name("session_id", session),
+            slot_id=slot_id,
+            caller="bridge",
+            traceparent=str(self.meta.get("traceparent", "")),
+        )
+        return context, source
+
+    def writing(self, context: CallContext, tool: str, arguments: Mapping[str, Any]) -> CallContext:
+        """The context for a write: with an idempotency key.
+
+        The key is of the harness's own call id where it has one, else of the request's place in
+        its connection. It is also of what is asked: a harness that gives two requests one id
+        gets two outcomes, not an error.
+        """
+        asked = json.dumps(arguments, sort_keys=True)
+        parts = (tool, context.session_id, *self._request_id(), asked)
+        digest = hashlib.blake2b("\0".join(parts).encode(), digest_size=24).hexdigest()
+        return replace(context, idempotency_key=digest)
+
+    def _project_folder(self) -> Path:
+        environment = self.greeting.environment
+        for name in _ROOT_VARIABLES:
+            if environment.get(name):
+                return Path(environment[name])
+        workspaces = _turn_metadata(self.meta).get("workspaces")
+        for folder in workspaces if isinstance(workspaces, list | dict) else ():
+            if isinstance(folder, str) and folder.startswith("/"):
+                return Path(folder)
+        return Path(environment.get("CLAUDE_PROJECT_DIR") or self.greeting.cwd)
+
+    def _session(self, project_id: str, argument: str | None) -> tuple[str, str]:
+        """The session and its source: argument, environment, harness or derived."""
+        if argument:
+            return argument, "argument"
+        environment = self.greeting.environment
+        for name in _SESSION_VARIABLES:
+            if environment.get(name):
+                return environment[name], "environment"
+        for value in (
+            self.meta.get("sessionId"),
+            _turn_metadata(self.meta).get("session_id"),
+            self.meta.get("threadId"),
+            environment.get("CLAUDE_CODE_SESSION_ID"),
+        ):
+            if isinstance(value, str) and value:
+                return value, "harness"
+        derived = f"{project_id}\0{self.client_name}\0{self.greeting.connection}"
+        digest = hashlib.blake2b(derived.encode(), digest_size=12).hexdigest()
+        return f"ses_{digest}", "derived"
+
+    def _request_id(self) -> tuple[str, ...]:
+        for name in ("claudecode/toolUseId", "callId"):
+            call_id = self.meta.get(name)
+            if isinstance(call_id, str) and len(call_id) >= _LEAST_CALL_ID_LENGTH:
+                return (call_id,)
+        return (self.greeting.connection, str(self.arrival))
+
+
+def _turn_metadata(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What Codex tells of a turn: an object, or its JSON text."""
+    value = meta.get("x-codex-turn-metadata")
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}

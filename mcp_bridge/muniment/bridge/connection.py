@@ -1,0 +1,193 @@
+"""One front's connection to the worker: frames in, calls in lane order, frames out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import structlog
+from mcp.server.connection import Connection as McpConnection
+from mcp.server.lowlevel import Server
+from mcp.server.runner import serve_one
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.transport_context import TransportContext
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, RequestId
+from pydantic import ValidationError
+
+from muniment.bridge.calls import Call, Greeting
+from muniment.bridge.catalogue import Catalogue
+from muniment.bridge.lanes import Lane, Ticket
+from muniment.bridge.resources import find_resource
+from muniment.kit.errors import MunimentError
+from muniment.kit.settings import Settings
+from muniment.workflows.clients import Clients
+
+__all__ = ["FrontConnection", "Worker"]
+
+_TRANSPORT = TransportContext(kind="front", can_send_request=False)
+_log = structlog.get_logger()
+_Send = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What all connections share."""
+
+    server: Server[Call]
+    catalogue: Catalogue
+    clients: Clients
+    settings: Settings
+
+
+@dataclass
+class _Exchange:
+    """The SDK's view of one relayed request: where progress and notifications go."""
+
+    request_id: RequestId
+    token: str | int | None
+    send: Callable[[Mapping[str, Any]], None]
+    transport: TransportContext = _TRANSPORT
+    message_metadata: None = None
+    can_send_request: bool = False
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Refuse: requests go from the client to the server only."""
+        raise NoBackChannelError(method)
+
+    async def notify(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> None:
+        """Send a notification to the client."""
+        self.send({"jsonrpc": "2.0", "method": method, "params": dict(params or {})})
+
+    async def progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Report progress, where the client asked for it."""
+        if self.token is None:
+            return
+        known = {"total": total, "message": message}
+        params = {
+            "progressToken": self.token,
+            "progress": progress,
+            **{name: value for name, value in known.items() if value is not None},
+        }
+        await self.notify("notifications/progress", params)
+
+
+class FrontConnection:
+    """Runs what one front relays. Requests start in arrival order and end in lane order."""
+
+    def __init__(self, worker: Worker, greeting: Greeting, send: _Send) -> None:
+        self._worker = worker
+        self._greeting = greeting
+        self._send = send
+        self._lane = Lane()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def receive(self, frame: Mapping[str, Any]) -> None:
+        """Take the next frame of the front."""
+        if "cancel" in frame:
+            task = self._tasks.get(frame["cancel"])
+            if task is not None:
+                task.cancel()
+            return
+        message = frame["message"]
+        # The place in the lane is taken here, before anything is awaited.
+        ticket = self._enter(message)
+        arrival = frame["n"]
+        task = asyncio.create_task(self._serve(ticket, frame), name=f"call-{arrival}")
+        self._tasks[arrival] = task
+        task.add_done_callback(lambda _: self._tasks.pop(arrival, None))
+
+    async def finish(self) -> None:
+        """Wait until everything that was received has ended."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _enter(self, message: Mapping[str, Any]) -> Ticket:
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        if message["method"] == "tools/call" and isinstance(params.get("name"), str):
+            tool = self._worker.catalogue.find(params["name"])
+            if tool is not None:
+                return self._lane.enter(tool.reads, tool.writes)
+        if message["method"] == "resources/read" and isinstance(params.get("uri"), str):
+            try:
+                found = find_resource(params["uri"])
+            except MunimentError:
+                found = None
+            if found is not None:
+                return self._lane.enter(found[0].reads)
+        return self._lane.enter()
+
+    async def _serve(self, ticket: Ticket, frame: Mapping[str, Any]) -> None:
+        message, arrival = frame["message"], frame["n"]
+        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        async with self._lane.turn(ticket):
+            try:
+                reply["result"] = await self._result(frame)
+            except Exception as error:
+                reply["error"] = _wire_error(error, message["method"])
+            self._send({"n": arrival, "reply": reply})
+
+    async def _result(self, frame: Mapping[str, Any]) -> dict[str, Any]:
+        message, client = frame["message"], frame.get("client") or {}
+        params = message.get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        meta = meta if isinstance(meta, dict) else {}
+        call = Call(
+            greeting=self._greeting,
+            arrival=frame["n"],
+            client_name=str(client.get("name", "")),
+            meta=meta,
+            clients=self._worker.clients,
+            settings=self._worker.settings,
+        )
+        token = meta.get("progressToken")
+        exchange = _Exchange(
+            request_id=message["id"],
+            token=token if isinstance(token, str | int) else None,
+            send=lambda note: self._send({"n": frame["n"], "notify": note}),
+        )
+        connection = McpConnection.from_envelope(
+            frame["era"], client, meta.get("io.modelcontextprotocol/clientCapabilities", {})
+        )
+        with structlog.contextvars.bound_contextvars(
+            connection=self._greeting.connection, arrival=frame["n"]
+        ):
+            return await serve_one(
+                self._worker.server,
+                exchange,
+                message["method"],
+                params,
+                connection=connection,
+                lifespan_state=call,
+            )
+
+
+def _wire_error(error: Exception, method: str) -> dict[str, Any]:
+    """The JSON-RPC error for whatever a call raised. Only our own words reach the wire."""
+    if isinstance(error, MCPError):
+        wire: dict[str, Any] = error.error.model_dump(mode="json", exclude_none=True)
+        return wire
+    if isinstance(error, ValidationError):
+        fields = sorted({".".join(str(part) for part in one["loc"]) for one in error.errors()})
+        text = f"{', '.join(fields)}: missing or of the wrong type for {method}"
+        return {"code": INVALID_PARAMS, "message": text, "data": {"fields": fields}}
+    _log.error("request failed", method=method, exc_info=error)
+    text = "the bridge failed on this request; see `muniment logs worker`"
+    return {"code": INTERNAL_ERROR, "message": text}
+
+
+def encode(frame: Mapping[str, Any]) -> bytes:
+    """The frame as a line."""
+    return json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

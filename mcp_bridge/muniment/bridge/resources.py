@@ -1,0 +1,101 @@
+"""The resources: the caller's pins, and the host's status, as plain text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from muniment.bridge.calls import Call
+from muniment.bridge.lanes import Resource
+from muniment.bridge.tools.operability import status_content
+from muniment.kit.errors import InvalidArgumentError
+from muniment.kit.names import check_name
+from muniment.workflows.pins import list_pins
+
+__all__ = ["RESOURCES", "ResourceEntry", "find_resource"]
+
+TEXT = "text/plain"
+
+
+@dataclass(frozen=True)
+class ResourceEntry:
+    """One kind of resource, addressed by project."""
+
+    kind: str
+    title: str
+    description: str
+    reads: frozenset[Resource]
+    read: Callable[[Call, str], Awaitable[str]]
+    """From a call and a project id to the text."""
+
+    @property
+    def template(self) -> str:
+        """The URI with a place for the project (RFC 6570)."""
+        return f"sakur4://{self.kind}/{{project}}"
+
+    def uri(self, project_id: str) -> str:
+        """The project's URI."""
+        return f"sakur4://{self.kind}/{project_id}"
+
+
+async def _anchors(call: Call, project_id: str) -> str:
+    context, _ = call.context()
+    response = await list_pins(
+        call.clients,
+        replace(context, project_id=project_id),
+        session_id=context.session_id,
+        deadline_seconds=call.deadline_seconds,
+    )
+    lines = [
+        pin.rendered + (" (this session only)" if pin.HasField("session_id") else "")
+        for pin in response.pins
+    ]
+    if not lines:
+        lines.append(f"the Anchor Set of {project_id} is empty")
+    if response.other_sessions_pins:
+        lines.append(f"({response.other_sessions_pins} pins of other sessions are not shown)")
+    return "\n".join(lines)
+
+
+async def _status(call: Call, project_id: str) -> str:
+    context, _ = call.context()
+    if project_id != context.project_id:
+        raise InvalidArgumentError(
+            f"the status is that of your project, {context.project_id}",
+            reason="PROJECT_OTHER",
+            field="uri",
+            fix="read it under that id",
+        )
+    content = await status_content(call)
+    return "\n".join(
+        f"{name}: {', '.join(value) or 'nothing' if isinstance(value, list) else value}"
+        for name, value in content.items()
+    )
+
+
+RESOURCES = (
+    ResourceEntry(
+        kind="anchors",
+        title="Anchor Set",
+        description="Every rule pinned in the project, verbatim. Worth reading each turn.",
+        reads=frozenset({Resource.PINS}),
+        read=_anchors,
+    ),
+    ResourceEntry(
+        kind="status",
+        title="Status",
+        description="Backend, tokenizer and counts of the memory host.",
+        reads=frozenset({Resource.EPISODES, Resource.PINS}),
+        read=_status,
+    ),
+)
+
+_URI = re.compile(r"sakur4://(?P<kind>[a-z-]+)/(?P<project>[^/?#]+)")
+
+
+def find_resource(uri: str) -> tuple[ResourceEntry, str] | None:
+    """The entry and the project that the URI names, or None."""
+    match = _URI.fullmatch(uri)
+    entry = next((one for one in RESOURCES if match and one.kind == match["kind"]), None)
+    return (entry, check_name("uri", match["project"])) if match and entry else None

@@ -1,0 +1,32 @@
+"""The services that workflows call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from muniment.kit.channels import Caller, open_channel
+from muniment.kit.paths import Home
+from muniment.v1 import common_pb2_grpc, memory_pb2_grpc
+
+__all__ = ["Clients", "open_clients"]
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Stubs of the services of one home, and the callers that make their calls last."""
+
+    memory: memory_pb2_grpc.MemoryServiceAsyncStub
+    memory_describe: common_pb2_grpc.DescribeServiceAsyncStub
+    to_memory: Caller = field(default_factory=lambda: Caller("memory"))
+
+
+@asynccontextmanager
+async def open_clients(home: Home) -> AsyncIterator[Clients]:
+    """Clients of the home's services. Nothing is connected before the first call."""
+    async with open_channel(home, "memory") as channel:
+        yield Clients(
+            memory=memory_pb2_grpc.MemoryServiceStub(channel),
+            memory_describe=common_pb2_grpc.DescribeServiceStub(channel),
+        )
