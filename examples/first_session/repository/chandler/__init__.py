@@ -1,0 +1,1 @@
+"""Stock and prices for a ship chandlery."""
