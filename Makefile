@@ -1,0 +1,37 @@
+# Everything here works in a fresh clone: each target that needs tools sets them up first.
+PY := .venv/bin/python
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup:  ## Make .venv from requirements.lock; quick when nothing changed
+	@scripts/setup
+
+run: setup  ## Play the first session of examples/ against a home of its own
+	@$(PY) examples/first_session/play.py
+
+test: setup  ## Run the unit tests, then integration and fault tests
+	@.venv/bin/pytest
+
+lint: setup  ## Check style, types, layers and contracts
+	.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-logo
+	scripts/lint-protos
+
+draw: setup  ## Draw who calls whom, from the code
+	@$(PY) -m tests.unit.house.layers
+
+protos: setup  ## Regenerate the Python beside the contracts
+	scripts/generate-protos protos
+
+manifest: setup  ## Regenerate the bridge's manifest
+	$(PY) -m muniment.bridge.build_manifest
+
+lock: setup  ## Re-make requirements.lock; newer versions with UPGRADE=--upgrade
+	scripts/lock $(UPGRADE)
+
+clean:  ## Remove what the other targets made
+	rm -rf .venv node_modules build dist .*_cache .hypothesis
+
+.PHONY: help setup run test lint draw protos manifest lock clean
