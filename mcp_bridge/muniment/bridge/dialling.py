@@ -148,7 +148,7 @@ def _require_own(connection: socket.socket) -> None:
 
 def _reason(home: Home) -> tuple[int, str] | None:
     """When and why the worker gave up starting, if it did."""
-    path = home.runtime / f"{_WORKER}.why"
+    path = home.why(_WORKER)
     try:
         written = path.stat().st_mtime_ns
         with path.open("rb") as file:

@@ -11,8 +11,11 @@ from muniment.kit.errors import PreconditionError
 __all__ = ["private_folder", "replace_file"]
 
 
-def private_folder(path: Path) -> Path:
+def private_folder(path: Path, *, keep_mode: bool = False) -> Path:
     """Make the folder, parents included, with mode 0700, and check that it is ours.
+
+    One that exists gets that mode too, unless `keep_mode`: a home may be a folder that its
+    owner uses for other things, whose own folders in it are private all the same.
 
     Raises:
         PreconditionError: It is a link, no folder, another user's, or cannot be made.
@@ -32,7 +35,7 @@ def private_folder(path: Path) -> Path:
             reason="FOLDER_NOT_OURS",
             fix="remove it, or choose another home with MUNIMENT_HOME",
         )
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(found.st_mode) != 0o700 and not keep_mode:
         path.chmod(0o700)
     return path
 

@@ -67,3 +67,7 @@ class Home:
     def socket(self, service: str) -> Path:
         """The unix socket that this service listens on."""
         return self.runtime / f"{service}.sock"
+
+    def why(self, service: str) -> Path:
+        """Where a service that cannot start leaves the reason, as a line of text."""
+        return self.runtime / f"{service}.why"

@@ -170,14 +170,9 @@ def free_socket(path: Path) -> None:
     )
 
 
-def failure_file(home: Home, service: str) -> Path:
-    """Where a service that cannot start leaves the reason."""
-    return home.runtime / f"{service}.why"
-
-
 def forget_failure(home: Home, service: str) -> None:
     """Take back the reason of an earlier failure: the service is up."""
-    failure_file(home, service).unlink(missing_ok=True)
+    home.why(service).unlink(missing_ok=True)
 
 
 def run_process(name: str, main: Callable[[Home, Settings], Coroutine[Any, Any, None]]) -> None:
@@ -192,7 +187,7 @@ def run_process(name: str, main: Callable[[Home, Settings], Coroutine[Any, Any, 
     home = Home.locate()
     configure_logging(name, "info")
     try:
-        private_folder(home.path)
+        private_folder(home.path, keep_mode=True)
         private_folder(home.runtime)
         settings = load_settings(home)
         configure_logging(name, settings.log_level)
@@ -202,7 +197,7 @@ def run_process(name: str, main: Callable[[Home, Settings], Coroutine[Any, Any, 
     except MunimentError as error:
         _log.error("cannot start", reason=error.reason, message=str(error))
         with suppress(OSError):
-            replace_file(failure_file(home, name), f"{error}\n".encode())
+            replace_file(home.why(name), f"{error}\n".encode())
         _wait_until(began + _LEAST_LIFE_SECONDS, clock)
         sys.exit(CANNOT_START)
 

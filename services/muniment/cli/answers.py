@@ -1,0 +1,240 @@
+"""What the memory answers, as plain values that print and turn into JSON.
+
+A key is absent where there is nothing to say, but for `session_id` and `tool_name` of an
+episode, which are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from muniment.cli.health import MEMORY, wait_until_healthy
+from muniment.cli.house import START_SECONDS
+from muniment.cli.output import progress
+from muniment.cli.services import reason_of_failure
+from muniment.kit.context import CallContext
+from muniment.kit.errors import MunimentError
+from muniment.kit.paths import Home
+from muniment.kit.randomness import SystemRandomness
+from muniment.kit.supervise import ensure_running
+from muniment.v1 import memory_pb2
+from muniment.workflows import episodes, pins, status
+from muniment.workflows.clients import Clients, open_clients
+from muniment.workflows.identity import ProjectIdentity, resolve_project
+from muniment.workflows.recall import recall
+
+__all__ = ["Asker"]
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks the memory of a home on behalf of a project."""
+
+    home: Home
+    project: ProjectIdentity
+
+    @classmethod
+    def of(cls, home: Home, folder: Path) -> Asker:
+        """On behalf of the project that the folder belongs to.
+
+        Raises:
+            PreconditionError: The project's file cannot be read.
+        """
+        return cls(home, resolve_project(folder))
+
+    async def commit(
+        self,
+        content: str,
+        *,
+        role: str,
+        tool_name: str | None,
+        session_id: str | None,
+        corrects: str | None,
+    ) -> Answer:
+        """Commit an episode; describe it."""
+        request = memory_pb2.CommitEpisodeRequest(
+            role=memory_pb2.Role.Value(f"ROLE_{role.upper()}"),
+            content=content,
+            tool_name=tool_name,
+            corrects=corrects,
+        )
+        async with self._memory() as clients:
+            return _episode(
+                await episodes.commit_episode(clients, self._context(session_id), request)
+            )
+
+    async def read(self, episode_id: str) -> tuple[Answer, str]:
+        """An episode's description and its content, verbatim."""
+        async with self._memory() as clients:
+            episode, content = await episodes.read_episode(clients, self._context(), episode_id)
+        return _episode(episode), content
+
+    async def episodes(self, *, session_id: str | None, limit: int) -> list[Answer]:
+        """Descriptions in order of commit; all of them for limit 0."""
+        async with self._memory() as clients:
+            listed = episodes.list_episodes(
+                clients, self._context(), session_id=session_id, limit=limit
+            )
+            return [_episode(one) async for one in listed]
+
+    async def pin(self, content: str, *, kind: str, session_id: str | None) -> Answer:
+        """Pin a rule; describe the pin and say whether it is new."""
+        request = memory_pb2.PinRequest(
+            content=content,
+            kind=memory_pb2.PinKind.Value(f"PIN_KIND_{kind.upper()}"),
+            session_id=session_id,
+        )
+        async with self._memory() as clients:
+            response = await pins.pin(clients, self._context(session_id), request)
+        answer = _pin(response.pin) | {"already_pinned": response.already_pinned}
+        if response.HasField("previous_kind"):
+            answer["previous_kind"] = _kind(response.previous_kind)
+        return answer
+
+    async def unpin(self, pin_id: str) -> Answer:
+        """Take a pin away; describe it."""
+        async with self._memory() as clients:
+            return _pin(await pins.unpin(clients, self._context(), pin_id))
+
+    async def pins(self, *, session_id: str | None) -> tuple[list[Answer], int]:
+        """The pins in force, and how many more hold in sessions that were not asked for."""
+        async with self._memory() as clients:
+            response = await pins.list_pins(clients, self._context(), session_id=session_id)
+        return [_pin(one) for one in response.pins], response.other_sessions_pins
+
+    async def recall(
+        self, query: str, *, k: int, session_id: str | None, file_path: str | None
+    ) -> Answer:
+        """What answers the query, best first."""
+        request = memory_pb2.RecallRequest(
+            query=query, k=k, session_id=session_id, file_path=file_path
+        )
+        async with self._memory() as clients:
+            response = await recall(clients, self._context(), request)
+        return {
+            "query": query,
+            "project_id": response.project_id,
+            "results": [_hit(one) for one in response.hits],
+            "terms": list(response.terms),
+            "retrievers": list(response.retrievers),
+            "notes": list(response.notes),
+        }
+
+    async def status(self) -> tuple[Answer, MunimentError | None]:
+        """Counts of the host and of the project, and why some are missing."""
+        async with self._memory() as clients:
+            told = await status.host_status(clients, self._context())
+        answer: Answer = {
+            "home": str(self.home.path),
+            "project": {"project_id": self.project.project_id, "root": self.project.root},
+        }
+        if self.project.name is not None:
+            answer["project"]["name"] = self.project.name
+        if told.memory is None:
+            return answer | {"could_not_tell": [MEMORY]}, told.failure
+        counts = {
+            "episodes": told.memory.project_episodes,
+            "pins": told.memory.project_pins,
+            "tokenizer": told.memory.tokenizer,
+            "host_episodes": told.memory.episodes,
+            "host_pins": told.memory.pins,
+            "host_projects": told.memory.projects,
+        }
+        return answer | {"memory": counts, "could_not_tell": []}, told.failure
+
+    async def projects(self) -> list[Answer]:
+        """The projects that the host remembers, oldest first."""
+        async with self._memory() as clients:
+            return [_project(one) for one in await status.list_projects(clients)]
+
+    def _context(self, session_id: str | None = None) -> CallContext:
+        # One process makes one call, so a key of its own is all that a repetition needs.
+        return CallContext(
+            project_id=self.project.project_id,
+            project_root=self.project.root,
+            session_id=session_id or "",
+            caller="cli",
+            idempotency_key=f"cli-{SystemRandomness().token(16).hex()}",
+        )
+
+    @asynccontextmanager
+    async def _memory(self) -> AsyncIterator[Clients]:
+        """The home's services, started if they do not run."""
+        with progress("starting the services"):
+            started = ensure_running(self.home, deadline_seconds=START_SECONDS)
+            if started or reason_of_failure(self.home, MEMORY):
+                # A call would wait long for a service that knows why it cannot start.
+                await wait_until_healthy(self.home, (MEMORY,), deadline_seconds=START_SECONDS)
+        async with open_clients(self.home) as clients:
+            yield clients
+
+
+def _episode(episode: memory_pb2.Episode) -> Answer:
+    answer: Answer = {
+        "episode_id": episode.episode_id,
+        "seq": episode.seq,
+        "session_id": episode.session_id or None,
+        "role": memory_pb2.Role.Name(episode.role).removeprefix("ROLE_").lower(),
+        "tool_name": episode.tool_name if episode.HasField("tool_name") else None,
+        "token_count": episode.tokens.count_tokens,
+        "tokenizer": episode.tokens.tokenizer,
+        "content_bytes": episode.content_bytes,
+        "content_sha256": episode.content_sha256.hex(),
+        "created_at": episode.created_at.ToJsonString(),
+    }
+    if episode.HasField("corrects"):
+        answer["corrects"] = episode.corrects
+    if episode.HasField("superseded_by"):
+        answer["superseded_by"] = episode.superseded_by
+    return answer
+
+
+def _pin(pin: memory_pb2.PinnedRule) -> Answer:
+    answer: Answer = {
+        "pin_id": pin.pin_id,
+        "kind": _kind(pin.kind),
+        "content": pin.content,
+        "token_cost": pin.token_cost.count_tokens,
+        "tokenizer": pin.token_cost.tokenizer,
+        "created_at": pin.created_at.ToJsonString(),
+    }
+    if pin.HasField("session_id"):
+        answer["session_id"] = pin.session_id
+    return answer
+
+
+def _kind(kind: memory_pb2.PinKind.ValueType) -> str:
+    return memory_pb2.PinKind.Name(kind).removeprefix("PIN_KIND_").lower()
+
+
+def _hit(hit: memory_pb2.RecallHit) -> Answer:
+    answer: Answer = {
+        "score": hit.score,
+        "retrievers": list(hit.retrievers),
+        "reasons": list(hit.reasons),
+        "text": hit.text,
+        "text_offset_bytes": hit.text_offset_bytes,
+        "truncated": hit.truncated,
+    }
+    if hit.HasField("current_value"):
+        answer["current_value"] = hit.current_value
+    if hit.HasField("pin"):
+        return {"kind": "pin", "id": hit.pin.pin_id, **answer, "pin": _pin(hit.pin)}
+    described = _episode(hit.episode)
+    return {"kind": "episode", "id": hit.episode.episode_id, **answer, "episode": described}
+
+
+def _project(project: memory_pb2.Project) -> Answer:
+    return {
+        "project_id": project.project_id,
+        "roots": list(project.roots),
+        "episodes": project.episodes,
+        "pins": project.pins,
+        "created_at": project.created_at.ToJsonString(),
+    }

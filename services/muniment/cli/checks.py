@@ -1,0 +1,256 @@
+"""What is wrong with a home, what may become wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import stat
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from muniment.cli.harnesses import bridge_command
+from muniment.cli.health import MEMORY, answers, failure, is_healthy
+from muniment.cli.services import GIVEN_UP, list_services, reason_of_failure, service_names
+from muniment.cli.supervisor_client import ServiceProcess
+from muniment.kit.errors import MunimentError
+from muniment.kit.paths import Home
+from muniment.kit.settings import explain, unknown_variables
+from muniment.kit.supervise import supervisor_lives
+from muniment.v1 import common_pb2
+from muniment.workflows.clients import open_clients
+from muniment.workflows.status import describe_memory
+
+__all__ = ["Finding", "examine"]
+
+_DISK_WARNING_BYTES = 1024**3
+_DISK_PROBLEM_BYTES = 100 * 1024**2
+
+_START_SECONDS = 15
+"""How long a service may take until it answers."""
+
+_PREDECESSORS = ("KINT_", "SAKUR4_", "SIBYL_")
+_OTHER_STORE = "SIBYL_MEMORY_DB"
+_UNDERSTOOD = frozenset({_OTHER_STORE, "SAKUR4_PROJECT_ROOT", "SAKUR4_SESSION"})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found."""
+
+    check: str
+    level: Literal["ok", "warning", "problem"]
+    message: str
+    fix: str | None = None
+    """What to do; None where nothing is wrong."""
+
+
+async def examine(home: Home) -> list[Finding]:
+    """Look at the installation, the home, the settings and the services, in this order."""
+    findings = [
+        _check_version(),
+        _check_bridge(),
+        *_check_modes(home),
+        _check_disk(home),
+        *_check_settings(home),
+        *_check_variables(),
+        *_check_other_store(),
+    ]
+    findings += [finding async for finding in _check_services(home)]
+    return findings
+
+
+def _check_version() -> Finding:
+    installed = f"muniment {version('muniment')}, supervisor {version('supervisor')}"
+    return Finding("version", "ok", f"{installed}, Python {platform.python_version()}")
+
+
+def _check_bridge() -> Finding:
+    command = bridge_command()
+    if command is None:
+        return Finding(
+            "bridge", "problem", "muniment-mcp is not installed", "install muniment again"
+        )
+    return Finding("bridge", "ok", f"harnesses spawn {command}")
+
+
+def _check_modes(home: Home) -> Iterator[Finding]:
+    if not home.path.exists():
+        yield Finding("folders", "ok", f"{home.path} does not exist yet; the first call makes it")
+        return
+    folders = {home.path, home.runtime, *(one for one in home.path.iterdir() if one.is_dir())}
+    if not home.runtime.is_relative_to(home.path):
+        folders.add(home.runtime.parent)
+    wrong = [
+        *(finding for path in sorted(folders) if (finding := _check_mode(path, 0o700))),
+        *(
+            finding
+            for path in sorted(home.runtime.glob("*.sock"))
+            if (finding := _check_mode(path, 0o600))
+        ),
+    ]
+    yield from wrong
+    if not wrong:
+        yield Finding("folders", "ok", f"only you can read {home.path} and {home.runtime}")
+
+
+def _check_mode(path: Path, most: int) -> Finding | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid != os.getuid():
+        told = f"{path} belongs to another user"
+        return Finding("folders", "problem", told, "remove it, or choose another home")
+    if mode & 0o077:
+        told = f"others can use {path} (mode {mode:o})"
+        return Finding("folders", "problem", told, f"chmod {most:o} {shlex.quote(str(path))}")
+    return None
+
+
+def _check_disk(home: Home) -> Finding:
+    place = next(path for path in (home.path, *home.path.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    told = f"{free / 1024**3:.1f} GiB are free at {place}"
+    if free < _DISK_PROBLEM_BYTES:
+        return Finding("disk", "problem", told, "make room: writes will be refused soon")
+    if free < _DISK_WARNING_BYTES:
+        return Finding("disk", "warning", told, "make room")
+    return Finding("disk", "ok", told)
+
+
+def _check_settings(home: Home) -> Iterator[Finding]:
+    try:
+        settings = explain(home)
+    except MunimentError as error:
+        told = error.message if error.field is None else f"{error.field}: {error.message}"
+        yield Finding("settings", "problem", told, error.fix)
+        return
+    changed = [one.name for one in settings if one.origin != "default"]
+    yield Finding("settings", "ok", f"changed from the default: {', '.join(changed) or 'none'}")
+
+
+def _check_variables() -> Iterator[Finding]:
+    predecessors = [
+        name
+        for name in sorted(os.environ)
+        if name.startswith(_PREDECESSORS) and name not in _UNDERSTOOD
+    ]
+    for name in (*unknown_variables(), *predecessors):
+        told = f"the variable {name} means nothing here and changes nothing"
+        yield Finding("environment", "warning", told, "unset it, or correct its name")
+
+
+def _check_other_store() -> Iterator[Finding]:
+    named = os.environ.get(_OTHER_STORE)
+    if named and Path(named).exists():
+        told = f"{_OTHER_STORE} names {named}: another program's store, never written from here"
+        yield Finding("environment", "ok", told)
+    elif named:
+        told = f"{_OTHER_STORE} names {named}, which does not exist"
+        yield Finding("environment", "warning", told, "unset it, or correct the path")
+
+
+async def _check_services(home: Home) -> AsyncIterator[Finding]:
+    if not supervisor_lives(home):
+        told = "none runs; the first call of a harness starts it, and so does `muniment up`"
+        yield Finding("supervisor", "ok", told)
+        for name in service_names(home):
+            why = reason_of_failure(home, name)
+            if await answers(home, name):
+                told = "runs, but its supervisor was killed"
+                yield Finding(name, "problem", told, "`muniment up` replaces it")
+            elif why:
+                told = f"could not start the last time: {why}"
+                yield Finding(name, "problem", told, "then run `muniment up`")
+        return
+    try:
+        services = list_services(home)
+    except MunimentError as error:
+        yield Finding("supervisor", "problem", error.message, error.fix)
+        return
+    yield Finding("supervisor", "ok", f"answers on {home.socket('supervisor')}")
+    for service in services:
+        async for finding in _check_service(home, service):
+            yield finding
+
+
+async def _check_service(home: Home, service: ServiceProcess) -> AsyncIterator[Finding]:
+    name = service.name
+    if service.state in GIVEN_UP:
+        error = failure(home, service)
+        yield Finding(name, "problem", error.message, error.fix)
+        return
+    if not await is_healthy(home, service):
+        yield _unanswered(service)
+        return
+    if name != MEMORY:
+        yield Finding(name, "ok", f"answers (pid {service.pid})")
+        return
+    try:
+        async with open_clients(home) as clients:
+            described = await describe_memory(clients)
+    except MunimentError as error:
+        yield Finding(name, "problem", error.message, error.fix)
+        return
+    yield Finding(name, "ok", f"answers (pid {service.pid}){_store(described)}")
+    for finding in (*_compare_version(name, described), *_compare_settings(home, name, described)):
+        yield finding
+
+
+def _unanswered(service: ServiceProcess) -> Finding:
+    seconds = service.uptime_seconds
+    if seconds is not None and seconds < _START_SECONDS:
+        told = f"started {seconds} s ago and does not answer yet"
+        return Finding(service.name, "warning", told, "run `muniment doctor` again in a moment")
+    told = f"does not answer (state {service.state})"
+    return Finding(service.name, "problem", told, f"see `muniment logs {service.name}`")
+
+
+def _store(described: common_pb2.DescribeResponse) -> str:
+    if not described.HasField("store"):
+        return ""
+    store = described.store
+    behind = store.change_position - store.index_position
+    index = f"index {behind} changes behind" if behind > 0 else "index up to date"
+    return (
+        f"; store {store.path}, schema {store.schema_version}, "
+        f"{store.change_position} changes, {store.size_bytes / 1024**2:.1f} MiB, {index}"
+    )
+
+
+def _compare_version(name: str, described: common_pb2.DescribeResponse) -> Iterator[Finding]:
+    if described.version != version("muniment"):
+        told = f"runs version {described.version}, {version('muniment')} is installed"
+        yield Finding(name, "warning", told, f"`muniment restart {name}`")
+
+
+def _compare_settings(
+    home: Home, name: str, described: common_pb2.DescribeResponse
+) -> Iterator[Finding]:
+    """Where the environment of this command and that of the service disagree."""
+    try:
+        here = {one.name: one for one in explain(home)}
+    except MunimentError:
+        return  # Told already.
+    for there in described.settings:
+        own = here.get(there.name)
+        if own is None or own.value == there.value:
+            continue
+        told = (
+            f"{there.name} is {there.value} in the service ({there.origin}) "
+            f"and {own.value} here ({own.origin})"
+        )
+        # A restarted service keeps the environment of its supervisor.
+        by_environment = "environment" in (there.origin, own.origin)
+        cure = (
+            "`muniment down`, then `muniment up`"
+            if by_environment
+            else (f"`muniment restart {name}`")
+        )
+        yield Finding(name, "warning", told, cure)

@@ -1,0 +1,291 @@
+"""The data commands: what is committed, pinned and recalled, for the project of a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from muniment.cli.output import Json, print_json, print_table, print_text
+from muniment.kit.errors import InvalidArgumentError
+from muniment.kit.paths import Home
+
+if TYPE_CHECKING:
+    from muniment.cli.answers import Asker
+
+__all__ = ["commit", "episodes", "pin", "pins", "projects", "recall", "show", "status", "unpin"]
+
+Project = Annotated[
+    Path,
+    typer.Option(
+        "--project",
+        metavar="ROOT",
+        envvar=["MUNIMENT_PROJECT_ROOT", "SAKUR4_PROJECT_ROOT"],
+        exists=True,
+        file_okay=False,
+        help="A folder of the project.",
+    ),
+]
+Session = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="Only what belongs to this session.")
+]
+
+
+def commit(
+    context: typer.Context,
+    role: Annotated[
+        Literal["system", "user", "assistant", "tool", "internal"],
+        typer.Option("--role", help="Who said it."),
+    ],
+    text: Annotated[
+        str | None, typer.Argument(help="The content; without it, standard input is read.")
+    ] = None,
+    tool_name: Annotated[
+        str | None, typer.Option("--tool-name", metavar="NAME", help="Which tool's result it is.")
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            "--session",
+            metavar="ID",
+            envvar=["MUNIMENT_SESSION", "SAKUR4_SESSION"],
+            help="The session that it belongs to.",
+        ),
+    ] = None,
+    corrects: Annotated[
+        str | None,
+        typer.Option("--corrects", metavar="EPISODE_ID", help="The episode that it corrects."),
+    ] = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Commit an episode: a turn, whole and verbatim."""
+    content = _standard_input() if text is None else _utf8(text)
+    told = asyncio.run(
+        _asker(context, project).commit(
+            content, role=role, tool_name=tool_name, session_id=session, corrects=corrects
+        )
+    )
+    if json:
+        print_json(told)
+    else:
+        print_text(f"{told['episode_id']} (number {told['seq']}, {told['token_count']} tokens)")
+
+
+def show(
+    context: typer.Context,
+    episode_id: Annotated[str, typer.Argument(metavar="EPISODE_ID")],
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Print an episode's content to the byte; with --json, its description too."""
+    told, content = asyncio.run(_asker(context, project).read(episode_id))
+    if json:
+        print_json(told | {"content": content})
+        return
+    sys.stdout.buffer.write(content.encode())
+    sys.stdout.buffer.flush()
+
+
+def episodes(
+    context: typer.Context,
+    session: Session = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="How many, the oldest first. 0: all.")
+    ] = 0,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """List the project's episodes in the order in which they were committed."""
+    told = asyncio.run(_asker(context, project).episodes(session_id=session, limit=limit))
+    if json:
+        print_json(told)
+        return
+    rows = [
+        [
+            one["episode_id"],
+            str(one["seq"]),
+            one["session_id"] or "-",
+            one["role"],
+            one["tool_name"] or "-",
+            str(one["token_count"]),
+            str(one["content_bytes"]),
+            one["created_at"],
+            f"superseded by {one['superseded_by']}" if "superseded_by" in one else "",
+        ]
+        for one in told
+    ]
+    columns = ["episode", "number", "session", "role", "tool", "tokens", "bytes", "committed", ""]
+    print_table(columns, rows)
+
+
+def pin(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="The rule.")],
+    kind: Annotated[
+        Literal["safety_constraint", "user_correction", "task_contract"],
+        typer.Option("--kind", help="What sort of rule it is."),
+    ] = "task_contract",
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="Let it hold in this session only."),
+    ] = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Pin a rule, which no compaction loses."""
+    told = asyncio.run(_asker(context, project).pin(_utf8(text), kind=kind, session_id=session))
+    if json:
+        print_json(told)
+        return
+    news = "was pinned already" if told["already_pinned"] else "pinned"
+    before = f", {told['previous_kind']} before" if "previous_kind" in told else ""
+    cost = f"{told['token_cost']} tokens in every prompt"
+    print_text(f"{told['pin_id']} {news} ({told['kind']}{before}; {cost})")
+
+
+def unpin(
+    context: typer.Context,
+    pin_id: Annotated[str, typer.Argument(metavar="ID")],
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Take a pin away."""
+    told = asyncio.run(_asker(context, project).unpin(pin_id))
+    if json:
+        print_json(told)
+    else:
+        print_text(f"{told['pin_id']} holds no longer: {told['content']}")
+
+
+def pins(
+    context: typer.Context,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="Add the pins of this session."),
+    ] = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """List the pins in force in the project."""
+    told, others = asyncio.run(_asker(context, project).pins(session_id=session))
+    if json:
+        print_json(told)
+        return
+    rows = [
+        [one["pin_id"], one["kind"], one.get("session_id", "-"), one["content"]] for one in told
+    ]
+    print_table(["pin", "kind", "session", "rule"], rows)
+    if others:
+        print_text(f"{others} more in other sessions; --session lists one's")
+
+
+def recall(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="Words to look for.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many hits, at most.")] = 8,
+    session: Session = None,
+    path: Annotated[
+        str | None,
+        typer.Option("--path", metavar="FILE", help="Only episodes that show this file."),
+    ] = None,
+    project: Project = Path(),
+    json: Json = False,
+) -> None:
+    """Find episodes and pins by their words."""
+    told = asyncio.run(
+        _asker(context, project).recall(_utf8(query), k=k, session_id=session, file_path=path)
+    )
+    if json:
+        print_json(told)
+        return
+    print_text("\n\n".join(_describe_hit(one) for one in told["results"]) or "nothing found")
+    for note in told["notes"]:
+        print_text(f"\nnote: {note}")
+
+
+def status(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
+    """Count what the host remembers, and what of it belongs to the project."""
+    told, failure = asyncio.run(_asker(context, project).status())
+    if json:
+        print_json(told)
+    elif failure is None:
+        counts = told["memory"]
+        here = told["project"]
+        print_text(f"home     {told['home']}")
+        print_text(f"project  {here['project_id']} at {here['root']}")
+        print_text(f"         {counts['episodes']} episodes, {counts['pins']} pins")
+        print_text(
+            f"host     {counts['host_episodes']} episodes, {counts['host_pins']} pins, "
+            f"{counts['host_projects']} projects"
+        )
+    if failure is not None:
+        raise failure
+
+
+def projects(context: typer.Context, json: Json = False) -> None:
+    """List the projects that the host remembers."""
+    told = asyncio.run(_asker(context, Path()).projects())
+    if json:
+        print_json(told)
+        return
+    rows = [
+        [
+            one["project_id"],
+            str(one["episodes"]),
+            str(one["pins"]),
+            one["created_at"],
+            one["roots"][-1] if one["roots"] else "-",
+        ]
+        for one in told
+    ]
+    print_table(["project", "episodes", "pins", "since", "root"], rows)
+
+
+def _asker(context: typer.Context, project: Path) -> Asker:
+    # gRPC and the contracts take half a second to import, and other commands do without.
+    from muniment.cli.answers import Asker
+
+    home: Home = context.obj
+    return Asker.of(home, project)
+
+
+def _describe_hit(hit: dict[str, Any]) -> str:
+    lines = [f"{hit['kind']} {hit['id']}  ({'; '.join(hit['reasons'])})"]
+    if hit["truncated"]:
+        lines.append(f"[cut; from byte {hit['text_offset_bytes']}]")
+    lines.append(hit["text"])
+    if "current_value" in hit:
+        lines.append(f"[corrected by] {hit['current_value']}")
+    return "\n".join(lines)
+
+
+def _standard_input() -> str:
+    if sys.stdin.isatty():
+        raise typer.BadParameter("give a text, or pipe one in", param_hint="TEXT")
+    raw = sys.stdin.buffer.read()
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(error.start) from error
+
+
+def _utf8(text: str) -> str:
+    """The argument, if the shell handed in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _not_utf8(error.start) from error
+    return text
+
+
+def _not_utf8(position: int) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"is not UTF-8 at position {position}",
+        reason="CONTENT_NOT_UTF8",
+        field="content",
+        fix="convert it first, with iconv for example",
+    )

@@ -1,0 +1,119 @@
+"""What the command prints: tables and colour on a terminal, plain text in a pipe, JSON if asked.
+
+Results go to stdout, progress and errors to stderr. What was stored by others is shown without
+its control characters, so that it cannot drive the reader's terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from muniment.kit.errors import MunimentError
+
+__all__ = [
+    "Json",
+    "print_error",
+    "print_json",
+    "print_table",
+    "print_text",
+    "printable",
+    "progress",
+]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+"""The option that every command has."""
+
+_STYLES = {
+    "RUNNING": "green",
+    "STARTING": "yellow",
+    "STOPPING": "yellow",
+    "BACKOFF": "red",
+    "EXITED": "red",
+    "FATAL": "red",
+    "ok": "green",
+    "warning": "yellow",
+    "problem": "red",
+}
+"""Words that stand out where they are a whole cell."""
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_CONTROLS_BUT_LAYOUT = {code: text for code, text in _CONTROLS.items() if chr(code) not in "\n\t"}
+
+
+def printable(text: str, *, one_line: bool = True) -> str:
+    """The text with control characters spelled out; line ends and tabs too, for `one_line`."""
+    return text.translate(_CONTROLS if one_line else _CONTROLS_BUT_LAYOUT)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_text(text: str) -> None:
+    """Print lines of text for people."""
+    print(printable(text, one_line=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of cells under their columns' names; the last column may be long."""
+    clean = [[printable(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _print_rich_table(columns, clean)
+    else:
+        _print_plain_table(columns, clean)
+
+
+def _print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column.upper(), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    Console(file=sys.stdout).print(table)
+
+
+def _print_plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.cells import cell_len, set_cell_size
+
+    lines = [[column.upper() for column in columns], *rows]
+    widths = [max(cell_len(line[index]) for line in lines) for index in range(len(columns))]
+    for line in lines:
+        cells = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def print_error(error: MunimentError, *, as_json: bool) -> None:
+    """Print an error on stderr: one line, or an object."""
+    if as_json:
+        told = {
+            "reason": error.reason,
+            "message": error.message,
+            "field": error.field,
+            "fix": error.fix,
+        }
+        print(json.dumps({"error": told}, ensure_ascii=False), file=sys.stderr)
+    else:
+        print(f"muniment: {printable(str(error))}", file=sys.stderr)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Say on stderr, if that is a terminal, what is being waited for."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(file=sys.stderr).status(what):
+        yield

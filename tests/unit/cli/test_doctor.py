@@ -1,0 +1,148 @@
+"""The doctor finds what is wrong, says what to do, and shows how to register the bridge."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from muniment.kit.paths import Home
+from tests.unit.cli.conftest import Ran, Runner
+
+
+def findings(ran: Ran, level: str) -> list[dict[str, Any]]:
+    return [one for one in ran.json["findings"] if one["level"] == level]
+
+
+def test_an_empty_home_is_well(muniment: Runner) -> None:
+    ran = muniment("doctor", "--json")
+    assert ran.code == 0
+    assert not findings(ran, "problem")
+    assert not findings(ran, "warning")
+    checks = {one["check"] for one in ran.json["findings"]}
+    assert checks == {"version", "bridge", "folders", "disk", "settings", "supervisor"}
+
+
+def test_it_is_plain_in_a_pipe(muniment: Runner) -> None:
+    out = muniment("doctor").out
+    assert out.startswith("LEVEL  CHECK ")
+    assert "\x1b" not in out
+
+
+def test_folders_that_others_may_enter_are_found(muniment: Runner, home: Home) -> None:
+    home.runtime.mkdir(parents=True)
+    for folder in (home.path, home.runtime):
+        folder.chmod(0o755)
+    ran = muniment("doctor", "--json")
+    assert ran.code == 1
+    fixes = [one["fix"] for one in findings(ran, "problem")]
+    assert fixes == [f"chmod 700 {home.path}", f"chmod 700 {home.runtime}"]
+
+
+def test_sockets_that_others_may_use_are_found(muniment: Runner, home: Home) -> None:
+    home.runtime.mkdir(mode=0o700, parents=True)
+    home.path.chmod(0o700)
+    socket = home.socket("memory")
+    socket.write_text("")
+    socket.chmod(0o666)
+    (found,) = findings(muniment("doctor", "--json"), "problem")
+    assert found["message"] == f"others can use {socket} (mode 666)"
+    assert found["fix"] == f"chmod 600 {socket}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("log_level = loud", "cannot be read"),
+        ('log_level = "loud"', "log_level: "),
+        ("noise = 1", "noise: no such setting"),
+    ],
+)
+def test_a_broken_settings_file_is_found(
+    muniment: Runner, home: Home, text: str, message: str
+) -> None:
+    home.path.mkdir(mode=0o700)
+    home.settings_file.write_text(text)
+    ran = muniment("doctor", "--json")
+    assert ran.code == 1
+    (found,) = findings(ran, "problem")
+    assert found["check"] == "settings"
+    assert message in found["message"]
+
+
+def test_settings_that_differ_from_the_default_are_named(muniment: Runner, home: Home) -> None:
+    home.path.mkdir(mode=0o700)
+    home.settings_file.write_text('log_level = "debug"')
+    (found,) = [one for one in findings(muniment("doctor", "--json"), "ok")
+                if one["check"] == "settings"]  # fmt: skip
+    assert found["message"] == "changed from the default: log_level"
+
+
+def test_variables_that_mean_nothing_are_found(
+    muniment: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = ("KINT_HOME", "MUNIMENT_LOG_LEVLE", "SAKUR4_DB", "SIBYL_CREDENTIALS")
+    for name in (*wrong, "MUNIMENT_LOG_LEVEL", "SAKUR4_SESSION"):
+        monkeypatch.setenv(name, "info")
+    ran = muniment("doctor", "--json")
+    assert ran.code == 0
+    told = " ".join(one["message"] for one in findings(ran, "warning"))
+    assert all(f"variable {name} means nothing" in told for name in wrong)
+    assert len(findings(ran, "warning")) == len(wrong)
+
+
+def test_the_other_programs_store_is_seen(
+    muniment: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = tmp_path / "other.db"
+    monkeypatch.setenv("SIBYL_MEMORY_DB", str(store))
+    (warning,) = findings(muniment("doctor", "--json"), "warning")
+    assert "does not exist" in warning["message"]
+    store.write_text("")
+    ran = muniment("doctor", "--json")
+    assert not findings(ran, "warning")
+    assert "never written" in " ".join(one["message"] for one in findings(ran, "ok"))
+
+
+def test_an_earlier_failure_to_start_is_told(muniment: Runner, home: Home) -> None:
+    home.runtime.mkdir(mode=0o700, parents=True)
+    home.path.chmod(0o700)
+    (home.runtime / "memory.why").write_text("the store is newer; upgrade\n")
+    (found,) = findings(muniment("doctor", "--json"), "problem")
+    assert found["check"] == "memory"
+    assert "the store is newer; upgrade" in found["message"]
+
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+@pytest.mark.parametrize(("free", "level"), [(10**7, "problem"), (5 * 10**8, "warning")])
+def test_a_full_disk_is_found(
+    muniment: Runner, monkeypatch: pytest.MonkeyPatch, free: int, level: str
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**12, 10**12 - free, free))
+    (found,) = findings(muniment("doctor", "--json"), level)
+    assert found["check"] == "disk"
+
+
+def test_registrations_name_the_bridge_and_the_home(muniment: Runner, home: Home) -> None:
+    program = str(Path(sys.executable).with_name("muniment-mcp"))
+    ready = muniment("doctor", "--json").json["registrations"]
+    words = shlex.split(ready["Claude Code"])
+    assert words[:3] == ["claude", "mcp", "add"]
+    assert words[words.index("--env") + 1] == f"MUNIMENT_HOME={home.path}"
+    assert words[-2:] == ["--", program]
+    codex = tomllib.loads(ready["Codex (config.toml)"])["mcp_servers"]["muniment"]
+    assert codex == {"command": program, "env": {"MUNIMENT_HOME": str(home.path)}}
+    opencode = json.loads(ready["OpenCode (opencode.json)"])["mcp"]["muniment"]
+    assert opencode["command"] == [program]
+    assert opencode["environment"] == {"MUNIMENT_HOME": str(home.path)}

@@ -1,0 +1,59 @@
+"""Without a supervisor: what runs is nothing, and that is no error."""
+
+from __future__ import annotations
+
+import pytest
+
+from muniment.kit.paths import Home
+from tests.unit.cli.conftest import Runner
+
+STOPPED = {"state": "STOPPED", "pid": None, "uptime_seconds": None}
+
+
+def test_ps_lists_what_would_run(muniment: Runner) -> None:
+    ran = muniment("ps", "--json")
+    assert ran.code == 0
+    assert ran.json == [{"name": name, **STOPPED} for name in ("memory", "worker")]
+
+
+def test_ps_is_plain_in_a_pipe(muniment: Runner) -> None:
+    assert muniment("ps").out == (
+        "NAME    STATE    PID  UPTIME\n"
+        "memory  STOPPED  -    -\n"
+        "worker  STOPPED  -    -\n"
+    )  # fmt: skip
+
+
+def test_ps_shows_why_one_could_not_start(muniment: Runner, home: Home) -> None:
+    home.runtime.mkdir(mode=0o700, parents=True)
+    (home.runtime / "memory.why").write_text("no \x1b[2Jroom; make some\n")
+    memory, worker = muniment("ps", "--json").json
+    assert memory == {"name": "memory", **STOPPED, "why": "no \x1b[2Jroom; make some"}
+    assert "why" not in worker
+    assert "no \\x1b[2Jroom; make some" in muniment("ps").out
+
+
+def test_ps_lists_the_users_own_programs(muniment: Runner, home: Home) -> None:
+    own = home.runtime / "conf.d"
+    own.mkdir(mode=0o700, parents=True)
+    (own / "mine.conf").write_text("[program:mine]\ncommand = sleep 1000\n")
+    assert [one["name"] for one in muniment("ps", "--json").json] == ["memory", "worker", "mine"]
+
+
+def test_ps_makes_no_home(muniment: Runner, home: Home) -> None:
+    muniment("ps")
+    assert not home.path.exists()
+
+
+def test_down_has_nothing_to_do(muniment: Runner, home: Home) -> None:
+    ran = muniment("down", "--json")
+    assert (ran.code, ran.json) == (0, {"stopped": False})
+    assert not home.path.exists()
+
+
+@pytest.mark.parametrize("words", [["restart", "memory"], ["metrics"]])
+def test_what_needs_a_supervisor_says_how_to_start_one(muniment: Runner, words: list[str]) -> None:
+    ran = muniment(*words, "--json")
+    assert ran.code == 1
+    assert ran.error["reason"] == "SUPERVISOR_NOT_RUNNING"
+    assert ran.error["fix"] == "start the services with `muniment up`"
