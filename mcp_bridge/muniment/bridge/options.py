@@ -22,7 +22,7 @@ usage: muniment-mcp [--profile context|core|all] [--names reference|safe] [--hom
 
 Serves Muniment, the memory of an inference host, to an MCP harness on standard input and output.
 
-  --profile NAME   which tools are listed: context (default), core (eight), all
+  --profile NAME   which tools are listed: context (default), core (few), all
   --names STYLE    how they are spelt: reference (default for context, has dots),
                    safe (letters, digits and underscores; the only one for core and all)
   --home DIR       data home (default: MUNIMENT_HOME, else the platform's data folder)

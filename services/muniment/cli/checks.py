@@ -8,7 +8,7 @@ import shlex
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -82,10 +82,13 @@ def _check_modes(home: Home) -> Iterator[Finding]:
     if not home.path.exists():
         yield Finding("folders", "ok", f"{home.path} does not exist yet; the first call makes it")
         return
-    folders = {home.path, home.runtime, *(one for one in home.path.iterdir() if one.is_dir())}
+    folders = {home.runtime, home.logs, *map(home.data, service_names(home))}
     if not home.runtime.is_relative_to(home.path):
         folders.add(home.runtime.parent)
+    at_home = _check_mode(home.path, 0o700)
     wrong = [
+        # What is in it is private all the same, so a home may be a folder that others see.
+        *([replace(at_home, level="warning")] if at_home else []),
         *(finding for path in sorted(folders) if (finding := _check_mode(path, 0o700))),
         *(
             finding

@@ -98,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
         return _FAILED
     except typer.TyperException as error:
         wrong = InvalidArgumentError(
-            error.format_message().rstrip("."),
+            " ".join(error.format_message().split()).rstrip("."),
             reason="USAGE",
             fix="`muniment --help` lists commands and options",
         )
