@@ -6,6 +6,7 @@ not repeated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +17,12 @@ from muniment.kit.errors import InvalidArgumentError
 
 __all__ = ["checked_arguments"]
 
+# Python refuses to read a number of thousands of digits.
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
+
 
 def checked_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments, with whole numbers as int and absent where they were null.
+    """The arguments, with whole numbers as int, and absent where they were null or empty.
 
     Raises:
         InvalidArgumentError: One is missing, unknown or of the wrong kind.
@@ -27,8 +31,8 @@ def checked_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -
     given = {
         name: _as_integer(properties.get(name, {}), value)
         for name, value in arguments.items()
-        # Some hosts send every optional argument, as null where it is not used.
-        if value is not None or name not in properties or name in schema.get("required", ())
+        # Models send every optional argument, as null or "" where they do not use it.
+        if value not in (None, "") or name not in properties or name in schema.get("required", ())
     }
     errors = sorted(Draft202012Validator(schema).iter_errors(given), key=_order)
     if errors:
@@ -42,7 +46,7 @@ def _as_integer(schema: Mapping[str, Any], value: Any) -> Any:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+    if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value.strip()):
         return int(value)
     return value
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.kit.context import CallContext
+from muniment.kit.errors import InvalidArgumentError, PreconditionError
 from muniment.kit.names import check_name
 from muniment.kit.settings import Settings
 from muniment.workflows.clients import Clients
@@ -22,6 +23,9 @@ _SESSION_VARIABLES = ("MUNIMENT_SESSION", "SAKUR4_SESSION")
 
 # Local models number their calls from 0 in every session; only a longer id is one of a kind.
 _LEAST_CALL_ID_LENGTH = 16
+
+# The contract's uint32.
+_LARGEST_SLOT = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,12 @@ class Call:
         """The context of the RPCs that this call makes, and where its session is from.
 
         Raises:
-            MunimentError: The project's file or the session's name cannot be used.
+            MunimentError: The project's file, the session's name or the slot cannot be used.
         """
+        if slot_id > _LARGEST_SLOT:
+            raise InvalidArgumentError(
+                f"must be at most {_LARGEST_SLOT}", reason="ARGUMENT_WRONG", field="slot_id"
+            )
         project = resolve_project(self._project_folder())
         session, source = self._session(project.project_id, session_id)
         context = CallContext(
@@ -85,14 +93,16 @@ class Call:
 
     def _project_folder(self) -> Path:
         environment = self.greeting.environment
+        # A relative path is meant from where the harness spawned the front.
+        cwd = Path(self.greeting.cwd)
         for name in _ROOT_VARIABLES:
             if environment.get(name):
-                return Path(environment[name])
+                return _existing(name, cwd / Path(environment[name]).expanduser())
         workspaces = _turn_metadata(self.meta).get("workspaces")
         for folder in workspaces if isinstance(workspaces, list | dict) else ():
             if isinstance(folder, str) and folder.startswith("/"):
                 return Path(folder)
-        return Path(environment.get("CLAUDE_PROJECT_DIR") or self.greeting.cwd)
+        return cwd / environment.get("CLAUDE_PROJECT_DIR", "")
 
     def _session(self, project_id: str, argument: str | None) -> tuple[str, str]:
         """The session and its source: argument, environment, harness or derived."""
@@ -120,6 +130,16 @@ class Call:
             if isinstance(call_id, str) and len(call_id) >= _LEAST_CALL_ID_LENGTH:
                 return (call_id,)
         return (self.greeting.connection, str(self.arrival))
+
+
+def _existing(variable: str, folder: Path) -> Path:
+    if not folder.is_dir():
+        raise PreconditionError(
+            f"{variable} names {folder}, which is no folder",
+            reason="PROJECT_ROOT_MISSING",
+            fix="correct it where the harness starts this server",
+        )
+    return folder
 
 
 def _turn_metadata(meta: Mapping[str, Any]) -> Mapping[str, Any]:

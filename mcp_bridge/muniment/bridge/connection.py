@@ -27,7 +27,7 @@ from muniment.kit.errors import MunimentError
 from muniment.kit.settings import Settings
 from muniment.workflows.clients import Clients
 
-__all__ = ["FrontConnection", "Worker"]
+__all__ = ["FrontConnection", "Worker", "decode", "encode"]
 
 _TRANSPORT = TransportContext(kind="front", can_send_request=False)
 _log = structlog.get_logger()
@@ -92,30 +92,52 @@ class FrontConnection:
         self._send = send
         self._lane = Lane()
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._tickets: dict[int, Ticket] = {}
+        self._unwanted: set[int] = set()
 
     def receive(self, frame: Mapping[str, Any]) -> None:
-        """Take the next frame of the front."""
+        """Take the next frame of the front.
+
+        Raises:
+            ValueError: It is none that the protocol has.
+        """
         if "cancel" in frame:
-            task = self._tasks.get(frame["cancel"])
-            if task is not None:
-                task.cancel()
+            self._cancel(frame["cancel"])
             return
-        message = frame["message"]
-        # The place in the lane is taken here, before anything is awaited.
-        ticket = self._enter(message)
+        _require_request(frame)
         arrival = frame["n"]
+        if arrival in self._tasks:
+            raise ValueError(f"number {arrival} is under way")
+        # The place in the lane is taken here, before anything is awaited.
+        ticket = self._enter(frame["message"])
         task = asyncio.create_task(self._serve(ticket, frame), name=f"call-{arrival}")
         self._tasks[arrival] = task
-        task.add_done_callback(lambda _: self._tasks.pop(arrival, None))
+        self._tickets[arrival] = ticket
+        task.add_done_callback(lambda _: self._forget(arrival))
 
     async def finish(self) -> None:
         """Wait until everything that was received has ended."""
         while self._tasks:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
+    def _cancel(self, arrival: object) -> None:
+        """Cancel what has not begun to write. What has runs to its end, and is not answered."""
+        if not isinstance(arrival, int) or arrival not in self._tasks:
+            return
+        ticket = self._tickets[arrival]
+        if ticket.begun and ticket.writes:
+            self._unwanted.add(arrival)
+        else:
+            self._tasks[arrival].cancel()
+
+    def _forget(self, arrival: int) -> None:
+        del self._tasks[arrival]
+        # A task that is cancelled before its first step never came to its turn.
+        self._lane.leave(self._tickets.pop(arrival))
+        self._unwanted.discard(arrival)
+
     def _enter(self, message: Mapping[str, Any]) -> Ticket:
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = message.get("params") or {}
         if message["method"] == "tools/call" and isinstance(params.get("name"), str):
             tool = self._worker.catalogue.find(params["name"])
             if tool is not None:
@@ -137,12 +159,13 @@ class FrontConnection:
                 reply["result"] = await self._result(frame)
             except Exception as error:
                 reply["error"] = _wire_error(error, message["method"])
-            self._send({"n": arrival, "reply": reply})
+            if arrival not in self._unwanted:
+                self._send({"n": arrival, "reply": reply})
 
     async def _result(self, frame: Mapping[str, Any]) -> dict[str, Any]:
         message, client = frame["message"], frame.get("client") or {}
         params = message.get("params")
-        meta = params.get("_meta") if isinstance(params, dict) else None
+        meta = (params or {}).get("_meta")
         meta = meta if isinstance(meta, dict) else {}
         call = Call(
             greeting=self._greeting,
@@ -180,12 +203,42 @@ def _wire_error(error: Exception, method: str) -> dict[str, Any]:
         wire: dict[str, Any] = error.error.model_dump(mode="json", exclude_none=True)
         return wire
     if isinstance(error, ValidationError):
-        fields = sorted({".".join(str(part) for part in one["loc"]) for one in error.errors()})
+        places = (".".join(map(str, one["loc"])) for one in error.errors())
+        fields = sorted({place.removeprefix("params.") for place in places})
         text = f"{', '.join(fields)}: missing or of the wrong type for {method}"
         return {"code": INVALID_PARAMS, "message": text, "data": {"fields": fields}}
     _log.error("request failed", method=method, exc_info=error)
     text = "the bridge failed on this request; see `muniment logs worker`"
     return {"code": INTERNAL_ERROR, "message": text}
+
+
+def _require_request(frame: Mapping[str, Any]) -> None:
+    message = frame.get("message")
+    if not (
+        isinstance(frame.get("n"), int)
+        and isinstance(frame.get("era"), str)
+        and isinstance(frame.get("client"), dict | None)
+        and isinstance(message, dict)
+        and isinstance(message.get("id"), int | str)
+        and isinstance(message.get("method"), str)
+        and isinstance(message.get("params"), dict | None)
+    ):
+        raise ValueError("the frame relays no request")
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """The frame of a line.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        frame = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("the frame is nested too deep") from error
+    if not isinstance(frame, dict):
+        raise ValueError("the frame is not an object")
+    return frame
 
 
 def encode(frame: Mapping[str, Any]) -> bytes:

@@ -28,8 +28,11 @@ class Ticket:
 
     reads: frozenset[Resource]
     writes: frozenset[Resource]
-    earlier: tuple[Ticket, ...]
-    """The calls that it waits for."""
+    earlier: frozenset[Ticket] = frozenset()
+    """The newest calls that it waits for; these wait for those before them. Empty from its turn on.
+    """
+    begun: bool = False
+    """Whether its turn has come."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def must_follow(self, other: Ticket) -> bool:
@@ -41,13 +44,28 @@ class Lane:
     """The calls of one connection that have not ended."""
 
     def __init__(self) -> None:
-        self._open: list[Ticket] = []
+        self._writer: dict[Resource, Ticket] = {}
+        """The newest call that writes the resource."""
+        self._readers: dict[Resource, set[Ticket]] = {one: set() for one in Resource}
+        """Those that read it and have entered since."""
 
     def enter(self, reads: Iterable[Resource] = (), writes: Iterable[Resource] = ()) -> Ticket:
-        """Take the next place. Called in arrival order; the ticket must be passed to `turn`."""
-        ticket = Ticket(frozenset(reads), frozenset(writes), earlier=())
-        ticket.earlier = tuple(other for other in self._open if ticket.must_follow(other))
-        self._open.append(ticket)
+        """Take the next place. Called in arrival order; the ticket is passed to `turn`.
+
+        Costs the same however many calls wait.
+        """
+        ticket = Ticket(frozenset(reads), frozenset(writes))
+        earlier: set[Ticket] = set()
+        for resource in ticket.reads | ticket.writes:
+            if resource in self._writer:
+                earlier.add(self._writer[resource])
+        for resource in ticket.reads - ticket.writes:
+            self._readers[resource].add(ticket)
+        for resource in ticket.writes:
+            earlier |= self._readers[resource]
+            self._readers[resource].clear()
+            self._writer[resource] = ticket
+        ticket.earlier = frozenset(earlier)
         return ticket
 
     @asynccontextmanager
@@ -58,9 +76,31 @@ class Lane:
         for the ones before it.
         """
         try:
-            for other in ticket.earlier:
-                await other.ended.wait()
+            await _all_ended(ticket)
+            ticket.earlier = frozenset()
+            ticket.begun = True
             yield
         finally:
-            ticket.ended.set()
-            self._open.remove(ticket)
+            self.leave(ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        """End a call; only one that was never passed to `turn` needs this."""
+        ticket.ended.set()
+        for resource in ticket.reads:
+            self._readers[resource].discard(ticket)
+        if ticket.begun:
+            for resource in ticket.writes:
+                if self._writer.get(resource) is ticket:
+                    del self._writer[resource]
+
+
+async def _all_ended(ticket: Ticket) -> None:
+    """Wait for what is before the ticket."""
+    awaited: set[Ticket] = set()
+    waiting = set(ticket.earlier)
+    while waiting:
+        other = waiting.pop()
+        await other.ended.wait()
+        awaited.add(other)
+        # One that gave up its place leaves those that it waited for to the ones behind it.
+        waiting |= {one for one in other.earlier - awaited if ticket.must_follow(one)}

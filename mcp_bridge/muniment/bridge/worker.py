@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ import structlog
 
 from muniment.bridge.calls import Greeting
 from muniment.bridge.catalogue import NAMES, PROFILES, Catalogue
-from muniment.bridge.connection import FrontConnection, Worker, encode
+from muniment.bridge.connection import FrontConnection, Worker, decode, encode
 from muniment.bridge.protocol import make_server
 from muniment.bridge.tools.memory import COMMIT_EPISODE, PIN, RECALL
 from muniment.bridge.tools.operability import STATUS
@@ -76,10 +76,13 @@ async def _serve_front(
 ) -> None:
     stopping = asyncio.create_task(stop.wait())
     try:
-        greeting = _greeting(json.loads(await reader.readline()))
+        hello = await reader.readline()
+        if not hello:
+            return  # Somebody only looked whether the worker lives.
+        greeting = _greeting(decode(hello))
         connection = FrontConnection(worker, greeting, lambda frame: writer.write(encode(frame)))
         while line := await _next_line(reader, stopping):
-            connection.receive(json.loads(line))
+            connection.receive(decode(line))
             await writer.drain()
         await connection.finish()
         await writer.drain()
@@ -105,8 +108,10 @@ async def _next_line(reader: asyncio.StreamReader, stopping: asyncio.Task[Any]) 
     return b""
 
 
-def _greeting(frame: Any) -> Greeting:
+def _greeting(frame: Mapping[str, Any]) -> Greeting:
     hello = frame["hello"]
+    if not isinstance(hello, dict) or not isinstance(hello["environment"], dict):
+        raise ValueError("the greeting is not an object with an environment")
     if hello["protocol"] != PROTOCOL:
         raise PreconditionError(
             f"the front speaks protocol {hello['protocol']}, this worker {PROTOCOL}",
@@ -115,6 +120,9 @@ def _greeting(frame: Any) -> Greeting:
         )
     if hello["profile"] not in PROFILES or hello["names"] not in NAMES:
         raise ValueError("unknown profile or names")
+    texts = (hello["connection"], hello["cwd"], *hello["environment"].values())
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("connection, folder and environment are texts")
     return Greeting(
         connection=hello["connection"],
         profile=hello["profile"],

@@ -90,13 +90,15 @@ class Caller:
         deadline_seconds: float,
     ) -> AsyncIterator[Response]:
         """The responses of a streaming read. A stream that broke is not begun again."""
+        call = method(request, timeout=deadline_seconds, metadata=context.to_metadata())
         try:
-            async for response in method(
-                request, timeout=deadline_seconds, metadata=context.to_metadata()
-            ):
+            async for response in call:
                 yield response
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self.service) from error
+        finally:
+            # A reader that stops early would leave it running until its deadline.
+            call.cancel()
 
     async def _persist(
         self, send: Callable[[float], Awaitable[Response]], deadline_seconds: float

@@ -13,11 +13,13 @@ __all__ = ["TOKENIZER", "estimate_tokens"]
 
 TOKENIZER = "estimate-1"
 
+_CJK = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+
 # Runs by kind. White space is free but for its own longer runs (indentation, blank lines).
 _RUNS = re.compile(
     r"(?P<word>[A-Za-z]+)|(?P<digits>[0-9]+)|(?P<space>[ \t\r\n]{2,})"
-    r"|(?P<cjk>[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+)"
-    r"|(?P<marks>[!-/:-@\[-`{-~]+)|(?P<other>[^\x00-\x7f]+)"
+    rf"|(?P<cjk>[{_CJK}]+)"
+    rf"|(?P<marks>[!-/:-@\[-`{{-~]+)|(?P<other>[^\x00-\x7f{_CJK}]+)"
 )
 _PER_TOKEN = {"word": 4.2, "digits": 3.0, "space": 4.0, "cjk": 1.0, "marks": 2.0, "other": 2.0}
 

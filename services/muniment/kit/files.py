@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from muniment.kit.errors import PreconditionError
 
-__all__ = ["private_folder", "replace_file"]
+__all__ = ["hold_file", "private_folder", "replace_file"]
 
 
 def private_folder(path: Path, *, keep_mode: bool = False) -> Path:
@@ -21,7 +24,9 @@ def private_folder(path: Path, *, keep_mode: bool = False) -> Path:
         PreconditionError: It is a link, no folder, another user's, or cannot be made.
     """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Path.mkdir would make the parents for everybody.
+        for folder in reversed((path, *path.parents)):
+            folder.mkdir(mode=0o700, exist_ok=True)
         found = path.lstat()
     except OSError as error:
         raise PreconditionError(
@@ -58,3 +63,18 @@ def replace_file(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def hold_file(path: Path) -> Iterator[None]:
+    """Hold the file, which stays, until the block or the process ends.
+
+    Raises:
+        BlockingIOError: Somebody else holds it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 from muniment.kit.clock import SystemClock
 from muniment.kit.files import private_folder
@@ -29,12 +30,13 @@ async def memory_service(home: Home, settings: Settings) -> None:
     folder = private_folder(home.data("memory"))
     store = Store(folder / "store", SCHEMA, map_bytes=settings.memory_map_bytes)
     try:
-        index = LexicalIndex(folder / "lexical.sqlite3")
-        store.follow(IndexFollower(index))
-        with ThreadPoolExecutor(_READERS, thread_name_prefix="reader") as readers:
-            servicer = MemoryServicer(
-                store, index, clock, IdMaker(clock, SystemRandomness()), readers
-            )
+        with (
+            closing(LexicalIndex(folder / "lexical.sqlite3")) as index,
+            ThreadPoolExecutor(_READERS, thread_name_prefix="reader") as readers,
+        ):
+            store.follow(IndexFollower(index))
+            ids = IdMaker(clock, SystemRandomness())
+            servicer = MemoryServicer(store, index, clock, ids, readers)
             await serve(_service(servicer, store, index), home, settings, clock)
     finally:
         store.close()

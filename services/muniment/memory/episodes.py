@@ -126,7 +126,7 @@ def _supersede(writer: Writer, episode: memory_pb2.Episode) -> None:
         or corrected.session_id != episode.session_id
     ):
         raise NotFoundError(
-            f"this session has no episode {episode.corrects}; nothing was recorded",
+            f"this session has no episode {episode.corrects:.100}; nothing was recorded",
             reason="CORRECTED_EPISODE_UNKNOWN",
             field="corrects",
             fix="give the episode_id that the commit or a recall returned",
@@ -171,7 +171,7 @@ def known_episode(reader: Reader, project_id: str, episode_id: str) -> memory_pb
     episode = find_episode(reader, project_id, episode_id)
     if episode is None:
         raise NotFoundError(
-            f"this project has no episode {episode_id}",
+            f"this project has no episode {episode_id:.100}",
             reason="EPISODE_UNKNOWN",
             field="episode_id",
             fix="`muniment episodes` lists those that it has",

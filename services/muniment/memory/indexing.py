@@ -9,6 +9,7 @@ import structlog
 
 from muniment.kit.index.lexical import Document, LexicalIndex, scope
 from muniment.kit.store import Reader, unpack
+from muniment.kit.store.store import unexpected
 from muniment.kit.store.tables import CHANGES
 from muniment.memory.episodes import episode_at, read_content
 from muniment.memory.schema import EPISODES, PINS
@@ -85,8 +86,8 @@ class IndexFollower:
     def _catch_up(self, reader: Reader) -> None:
         newest = reader.last_number(CHANGES)
         position = self._index.position
-        if position > newest:
-            _log.warning("search index is ahead of the store and is made anew", position=position)
+        if position > newest or self._index.is_damaged:
+            _log.warning("search index cannot be used and is made anew", position=position)
             self._index.reset()
             position = 0
         if newest - position > _CATCH_UP_CHANGES:
@@ -104,7 +105,7 @@ class IndexFollower:
             if change.table == EPISODES.name and isinstance(key, int):
                 yield _episode_document(reader, key)
             elif change.table == PINS.name and isinstance(key, str):
-                yield _pin_document(reader, key)
+                yield from _pin_documents(reader, key)
 
 
 def _episode_document(reader: Reader, seq: int) -> Document:
@@ -118,11 +119,14 @@ def _episode_document(reader: Reader, seq: int) -> Document:
     return Document(episode_key(seq), read_content(reader, seq), frozenset(scopes))
 
 
-def _pin_document(reader: Reader, pin_id: str) -> Document:
+def _pin_documents(reader: Reader, pin_id: str) -> Iterator[Document]:
     stored = reader.get(PINS, pin_id)
-    if stored is None or stored.HasField("removed_at"):
-        return Document(pin_key(pin_id), None)
-    return Document(pin_key(pin_id), stored.pin.content, frozenset(_pin_scopes(stored.pin)))
+    if stored is None:
+        raise unexpected(PINS, pin_id)
+    yield Document(pin_key(pin_id), stored.pin.content, frozenset(_pin_scopes(stored.pin)))
+    if stored.HasField("removed_at"):
+        # Its words stay in the counts, so that an index made anew ranks as this one does.
+        yield Document(pin_key(pin_id), None)
 
 
 def _pin_scopes(pin: memory_pb2.PinnedRule) -> Iterator[str]:

@@ -115,7 +115,7 @@ def remove_pin(
     stored = writer.get(PINS, pin_id) if len(pin_id.encode()) <= NAME_LIMIT_BYTES else None
     if stored is None or stored.HasField("removed_at") or stored.pin.project_id != project_id:
         raise NotFoundError(
-            f"this project has no pin {pin_id}",
+            f"this project has no pin {pin_id:.100}",
             reason="PIN_UNKNOWN",
             field="pin_id",
             fix="`muniment pins` lists those in force",

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from muniment.kit.context import CallContext
 from muniment.kit.errors import InvalidArgumentError
-from muniment.kit.index.analysis import query_terms, stem
+from muniment.kit.index.analysis import query_terms, stem, without_marks
 from muniment.kit.index.lexical import LexicalIndex, Match, all_of, any_of
 from muniment.kit.names import check_name
 from muniment.kit.store import Reader
-from muniment.kit.store.store import unexpected
 from muniment.memory.episodes import (
     episode_at,
     find_episode,
@@ -40,8 +39,8 @@ from muniment.memory.limits import (
     RECALL_TEXT_LIMIT_BYTES,
 )
 from muniment.memory.projects import find_project, known_project, required_project
-from muniment.memory.schema import PINS
-from muniment.memory.shown_paths import relative_path
+from muniment.memory.schema import EPISODES, PINS
+from muniment.memory.shown_paths import path_suffixes, relative_path
 from muniment.v1 import memory_pb2
 
 __all__ = ["recall"]
@@ -87,8 +86,9 @@ def recall(
     found_keys = {episode_key(hit.episode.seq) for hit in hits}
     wanted = max(search.hits * _CANDIDATES_PER_HIT, _LEAST_CANDIDATES)
     matches = index.search(search.terms, _filter(search), wanted)
-    ranked = [_hit(reader, search, one) for one in matches if one.key not in found_keys]
-    ranked.sort(key=_order)
+    found = [_hit(reader, search, one) for one in matches if one.key not in found_keys]
+    # Of equals the newest first, as the index has them: the sort is stable.
+    ranked = sorted((hit for hit in found if hit is not None), key=lambda hit: -hit.score)
     hits = (hits + ranked)[: search.hits]
     _fill_texts(reader, search, hits)
     response.hits.extend(hits)
@@ -148,22 +148,31 @@ def _named_hit(reader: Reader, search: _Search, episode_id: str) -> memory_pb2.R
     episode = find_episode(reader, search.project_id, episode_id)
     if episode is None or search.session_id not in (None, episode.session_id):
         return None
+    shown = {end for path in episode.paths for end in path_suffixes(path)}
+    if search.path is not None and search.path not in shown:
+        return None
     hit = memory_pb2.RecallHit(episode=episode, score=1000.0, retrievers=["id"])
     hit.reasons.append("the query names it")
     _mark_superseded(reader, hit)
     return hit
 
 
-def _hit(reader: Reader, search: _Search, match: Match) -> memory_pb2.RecallHit:
+def _hit(reader: Reader, search: _Search, match: Match) -> memory_pb2.RecallHit | None:
+    """The hit; None for what the reader's moment does not have.
+
+    The index is asked after the reader began, so it may know what was written in between.
+    """
     kind, _, name = match.key.partition(":")
     hit = memory_pb2.RecallHit(score=match.score, retrievers=["bm25"])
     if kind == "pin":
         stored = reader.get(PINS, name)
-        if stored is None:
-            raise unexpected(PINS, name)
+        if stored is None or stored.HasField("removed_at"):
+            return None
         hit.pin.CopyFrom(stored.pin)
         hit.score *= _PIN_FACTOR
         hit.reasons.append("is pinned")
+    elif int(name) > reader.last_number(EPISODES):
+        return None
     else:
         hit.episode.CopyFrom(episode_at(reader, int(name)))
     having = ", ".join(match.terms)
@@ -185,11 +194,6 @@ def _mark_superseded(reader: Reader, hit: memory_pb2.RecallHit) -> None:
     hit.reasons.append(f"was corrected by {hit.episode.superseded_by}")
 
 
-def _order(hit: memory_pb2.RecallHit) -> tuple[float, str]:
-    """Best first; at the same score by id, which is by age."""
-    return (-hit.score, hit.pin.pin_id or hit.episode.episode_id)
-
-
 def _fill_texts(reader: Reader, search: _Search, hits: list[memory_pb2.RecallHit]) -> None:
     left = RECALL_TEXT_LIMIT_BYTES
     for place, hit in enumerate(hits):
@@ -208,17 +212,32 @@ def _window(text: str, terms: list[str], limit_bytes: int) -> tuple[str, int]:
     # No character takes more than four bytes, so most texts need no encoding to be known short.
     if len(text) * 4 <= limit_bytes or len(text.encode()) <= limit_bytes:
         return text, 0
-    folded = text.casefold() if len(text.casefold()) == len(text) else text
-    places = [
-        place
-        for term in sorted(terms, key=len, reverse=True)
-        if (place := max(folded.find(term), folded.find(stem(term)))) >= 0
-    ]
-    middle = places[0] if places else 0
+    middle = _first_match(text, terms)
     start = max(0, middle - limit_bytes // 8)
-    start = text.rfind("\n", 0, start) + 1 if start - text.rfind("\n", 0, start) < 400 else start
+    # Not so far back that the match is left out where characters take four bytes.
+    line = text.rfind("\n", 0, start) + 1
+    start = line if start - line < min(400, limit_bytes // 16) else start
     cut = text[start : start + limit_bytes].encode()[:limit_bytes].decode(errors="ignore")
     return cut, start
+
+
+def _first_match(text: str, terms: list[str]) -> int:
+    """Where the text first shows the longest term that can be found in it, in characters."""
+    for fold in (str.lower, _without_marks):
+        folded = fold(text)
+        if len(folded) != len(text):
+            continue
+        for term in sorted(terms, key=len, reverse=True):
+            place = max(folded.find(term), folded.find(stem(term)))
+            if place >= 0:
+                return place
+    return 0
+
+
+def _without_marks(text: str) -> str:
+    """The text as terms are written, with every character in its place."""
+    folds = {character: without_marks(character).casefold() for character in set(text)}
+    return text.translate({ord(one): fold for one, fold in folds.items() if len(fold) == 1})
 
 
 def _notes(reader: Reader, search: _Search, hits: list[memory_pb2.RecallHit]) -> list[str]:

@@ -50,7 +50,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def CommitEpisode(
         self, request: memory_pb2.CommitEpisodeRequest, context: _Call
     ) -> memory_pb2.CommitEpisodeResponse:
-        if len(request.content) > CHUNK_BYTES:
+        if len(request.content.encode()) > CHUNK_BYTES:
             raise InvalidArgumentError(
                 f"is longer than {CHUNK_BYTES} bytes",
                 reason="CONTENT_TOO_LONG",
@@ -186,9 +186,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def _mutate(
         self, request: Message, response_type: type[R], change: Callable[[Writer], R]
     ) -> R:
-        key = call_context().idempotency_key
+        context = call_context()
         future = self.store.write(
-            lambda writer: once(writer, key, request, response_type, change, self.clock)
+            lambda writer: once(writer, context, request, response_type, change, self.clock)
         )
         response = await asyncio.wrap_future(future)
         faults.reach("memory.before_reply")

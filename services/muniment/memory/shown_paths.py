@@ -18,7 +18,9 @@ _DIFF_HEADER = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n\r]+)", re.MULTILIN
 _GIT_HEADER = re.compile(r"^diff --git a/(\S+) b/(\S+)", re.MULTILINE)
 # A name with an extension, or names joined by slashes.
 _PATH_LIKE = re.compile(
-    r"(?<![\w/.])/?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.\w{1,12}\b|(?:[\w.@+-]+/)+[\w.@+-]+"
+    # From where a run of such characters starts only: from each of its places, a blob would take
+    # the square of its length.
+    r"(?<![\w/.@+-])(?:/?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.\w{1,12}\b|(?:[\w.@+-]+/)+[\w.@+-]+)"
 )
 
 _CANDIDATES_LIMIT = 2000
@@ -47,7 +49,8 @@ def relative_path(path: str, root: str) -> str | None:
     if root and posixpath.isabs(path):
         path = posixpath.relpath(path, root)
     normal = posixpath.normpath(path)
-    return None if normal in ("", ".") or normal.startswith(("..", "/")) else normal
+    outside = normal in ("", ".", "..") or normal.startswith(("../", "/"))
+    return None if outside else normal
 
 
 def path_suffixes(path: str) -> Iterator[str]:

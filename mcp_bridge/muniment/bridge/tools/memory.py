@@ -67,17 +67,16 @@ COMMIT_EPISODE = Tool(
     name="memory.commit_episode",
     title="Commit a turn",
     description=(
-        "After every turn and tool result, store it verbatim so that it can be recalled later."
-        " Set corrects when it corrects an earlier turn."
+        "After every turn and tool result, store it verbatim, so that it can be recalled later."
     ),
     input_schema=object_of(
         {
             "role": {"type": "string", "enum": list(_ROLES)},
-            "content": string("The turn or tool result, verbatim", minLength=1),
+            "content": string("Verbatim", minLength=1),
             "tool_name": string("For tool results"),
             "session_id": string(),
             "slot_id": integer(minimum=0),
-            "corrects": string("episode_id that this turn corrects"),
+            "corrects": string("episode_id that it corrects"),
         },
         "role",
         "content",
@@ -141,8 +140,8 @@ PIN = Tool(
     name="memory.pin",
     title="Pin a rule",
     description=(
-        "The moment the user states a rule, corrects you or sets a requirement, pin it in their"
-        " words. Pins survive compaction and cost tokens in every prompt."
+        "When the user states a rule, a correction or a requirement, pin it at once."
+        " Pins survive compaction and cost tokens in every prompt."
     ),
     input_schema=object_of(
         {
@@ -204,12 +203,12 @@ RECALL = Tool(
     ),
     input_schema=object_of(
         {
-            "query": string("Natural language or identifiers"),
+            "query": string("Words or identifiers"),
             "k": integer("Hits, 1-100", default=8),
             "session_id": string("Only this session"),
             "file_path": string("Only what shows this path"),
             "include_folded": truth(),
-            "project_id": string("Another project, on purpose"),
+            "project_id": string("Another project"),
         },
         "query",
     ),

@@ -72,7 +72,7 @@ STATUS = Tool(
     title="Status of the memory host",
     description=(
         "Once at the start of a session, see backend, tokenizer and what is remembered of this"
-        " project. Counts that could not be read are listed, not zero."
+        " project."
     ),
     input_schema=object_of({}),
     output_schema=object_of(

@@ -16,9 +16,9 @@ from itertools import pairwise
 
 import Stemmer
 
-__all__ = ["ANALYSIS_VERSION", "Terms", "analyse", "query_terms", "stem"]
+__all__ = ["ANALYSIS_VERSION", "Terms", "analyse", "query_terms", "stem", "without_marks"]
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 """Raised when the same text would yield other terms; indexes of another version are rebuilt."""
 
 TERM_LIMIT_CHARACTERS = 64
@@ -32,9 +32,12 @@ QUERY_LIMIT_TERMS = 32
 # Words with the marks that join identifiers and paths.
 _COMPOUND = re.compile(r"\w+(?:[./:\-]+\w+)*")
 _PART = re.compile(r"[^\W_]+")
-# Humps of camelCase: `HTTPServer` is http, server; `utf8Text` is utf8, text.
-_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^\W_A-Za-z0-9]+")
+# Humps of camelCase: `HTTPServer` is http, server; `utf8Text` is utf8, text. A letter beyond ASCII
+# is no boundary: `straße` is one word.
+_HUMP = re.compile(r"[A-Z]+(?![^\W_A-Z0-9])[0-9]*|[A-Z]?[^\W_A-Z0-9]+[0-9]*|[0-9]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+
+_MARKS = dict.fromkeys(range(0x300, 0x370))
 
 # The commonest words of English questions; they find everything and so nothing.
 _STOP_WORD_LINES = """
@@ -46,7 +49,8 @@ up us ve very was we were what when where which while who whom why will with wou
 """
 _STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
 
-_stemmer = Stemmer.Stemmer("english")
+# Without a cache of its own: terms are cached here, and its way of making room costs more.
+_stemmer = Stemmer.Stemmer("english", 0)
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def analyse(text: str) -> Terms:
     """All terms of a text that is to be found by them."""
     exact: Counter[str] = Counter()
     stems: Counter[str] = Counter()
-    for compound, count in Counter(_COMPOUND.findall(_normal(text))).items():
+    for compound, count in Counter(_COMPOUND.findall(without_marks(text))).items():
         for term, term_stem in _expand(compound):
             exact[term] += count
             if term_stem is not None:
@@ -80,7 +84,7 @@ def query_terms(text: str) -> list[str]:
     A query of stop words alone keeps them.
     """
     found: dict[str, None] = {}
-    for compound in _COMPOUND.findall(_normal(text)):
+    for compound in _COMPOUND.findall(without_marks(text)):
         expanded = [term for term, _ in _expand(compound)]
         # Pairs say more than their characters, which would only dilute them.
         pairs = [term for term in expanded if len(term) > 1]
@@ -89,18 +93,23 @@ def query_terms(text: str) -> list[str]:
     return (telling or list(found))[:QUERY_LIMIT_TERMS]
 
 
-def _normal(text: str) -> str:
+def without_marks(text: str) -> str:
+    """The text without diacritics, and with one form for letters that have several."""
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize(
-        "NFC", "".join(c for c in decomposed if not 0x300 <= ord(c) <= 0x36F)
-    )
+    return unicodedata.normalize("NFC", decomposed.translate(_MARKS))
+
+
+def _expand(compound: str) -> tuple[tuple[str, str | None], ...]:
+    """A compound's terms, each with its stem where it is a plain word."""
+    # Blobs do not come twice, and would stay in memory as the cache's keys.
+    short = len(compound) <= 4 * TERM_LIMIT_CHARACTERS
+    return _terms_of(compound) if short else _terms_of.__wrapped__(compound)
 
 
 @lru_cache(maxsize=1 << 16)
-def _expand(compound: str) -> tuple[tuple[str, str | None], ...]:
-    """A compound's terms, each with its stem where it is a plain word."""
+def _terms_of(compound: str) -> tuple[tuple[str, str | None], ...]:
     terms: dict[str, str | None] = {}
     parts = _PART.findall(compound)
     for part in parts:
@@ -109,13 +118,19 @@ def _expand(compound: str) -> tuple[tuple[str, str | None], ...]:
             terms.update(dict.fromkeys(a + b for a, b in pairwise(run)))
         rest = _CJK.sub(" ", part).split()
         for word in rest:
-            humps = _HUMP.findall(word)
-            for piece in (word, *humps) if len(humps) > 1 else (word,):
+            for piece in (word, *_humps(word)):
                 folded = _fold(piece)
                 terms[folded] = stem(folded)
     if len(parts) > 1:
         terms.setdefault(_fold(compound))
     return tuple(terms.items())
+
+
+def _humps(word: str) -> list[str]:
+    """The parts of an identifier in camelCase; none of a plain word, a digest or a blob."""
+    humps = _HUMP.findall(word)
+    is_noise = len(word) > 16 and len(word) < 3 * len(humps)
+    return [] if len(humps) < 2 or is_noise else humps
 
 
 def _fold(term: str) -> str:

@@ -39,7 +39,7 @@ CREATE TABLE documents (
 CREATE TABLE position (change INTEGER NOT NULL);
 INSERT INTO position VALUES (0);
 CREATE VIRTUAL TABLE terms USING fts5(
-    scopes, exact, stems, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '_./:-'"
+    scopes, exact, stems, content='', tokenize="ascii tokenchars '_./:-'"
 );
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(terms, row);
 """
@@ -47,7 +47,11 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab(terms, row);
 
 @dataclass(frozen=True)
 class Document:
-    """What is indexed under a key. A document without text takes the key out of every search."""
+    """What is indexed under a key.
+
+    A document without text takes the key out of every search, and one with text brings it back.
+    The terms and scopes of a key are those that it was given first.
+    """
 
     key: str
     text: str | None
@@ -90,6 +94,8 @@ class LexicalIndex:
         self._path = path
         self._local = threading.local()
         self._generation = 0
+        self._connections: set[sqlite3.Connection] = set()
+        self._damaged = False
         if not self._usable():
             self.reset()
 
@@ -98,6 +104,11 @@ class LexicalIndex:
         """The change that the index has reached."""
         with self._reading() as connection:
             return int(connection.execute("SELECT change FROM position").fetchone()[0])
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a search has met damage, so that the index is to be made anew."""
+        return self._damaged
 
     def apply(self, documents: Iterable[Document], position: int) -> None:
         """Take the documents and the position that they reach, in one transaction.
@@ -144,7 +155,11 @@ class LexicalIndex:
 
     def reset(self) -> None:
         """Throw everything away, so that it is indexed anew."""
-        self.close()
+        # Other threads may be in the middle of a search: they leave the old file when they are next
+        # asked.
+        self._generation += 1
+        self._damaged = False
+        self._drop_connection()
         for suffix in ("", "-wal", "-shm"):
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         connection = self._connection()
@@ -153,12 +168,10 @@ class LexicalIndex:
             connection.execute(f"PRAGMA user_version = {ANALYSIS_VERSION}")
 
     def close(self) -> None:
-        """Close this thread's connection; those of other threads close when they are next used."""
+        """Close the file, in which no thread may be searching any more."""
         self._generation += 1
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        while self._connections:
+            self._connections.pop().close()
 
     def _take(self, connection: sqlite3.Connection, document: Document) -> None:
         connection.execute("UPDATE documents SET live = 0 WHERE key = ?", (document.key,))
@@ -189,6 +202,7 @@ class LexicalIndex:
             connection = self._connection()
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             sound = connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+            connection.execute("SELECT rowid FROM terms WHERE terms MATCH 'x'").fetchone()
         except sqlite3.DatabaseError:
             return False
         return bool(sound and version == ANALYSIS_VERSION)
@@ -198,19 +212,35 @@ class LexicalIndex:
         try:
             yield self._connection()
         except sqlite3.DatabaseError as error:
+            # The subclasses are of the moment: locked, full, no such table.
+            self._damaged = self._damaged or type(error) is sqlite3.DatabaseError
             raise _unavailable(error) from error
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is not None and self._local.generation == self._generation:
             return connection
-        if connection is not None:
+        self._drop_connection()
+        # Each thread has its own; `close` alone reaches for those of others.
+        connection = sqlite3.connect(self._path, timeout=5.0, check_same_thread=False)
+        try:
+            # Synced at checkpoints only: a crash of the machine may cost the newest rows, which
+            # the index takes from the store again, and never leaves a file that is half written.
+            connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+        except sqlite3.DatabaseError:
             connection.close()
-        connection = sqlite3.connect(self._path, timeout=5.0)
-        # No sync: after a crash of the machine the index catches up or is made anew.
-        connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")
+            raise
         self._local.connection, self._local.generation = connection, self._generation
+        self._connections.add(connection)
         return connection
+
+    def _drop_connection(self) -> None:
+        """Close this thread's connection, where it has one."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            self._local.connection = None
+            self._connections.discard(connection)
+            connection.close()
 
 
 def _either(term: str) -> str:
@@ -253,5 +283,5 @@ def _unavailable(error: sqlite3.Error) -> UnavailableError:
     return UnavailableError(
         f"the search index cannot be used: {error}",
         reason="INDEX_UNAVAILABLE",
-        fix="check the disk's space; `muniment restart memory` makes a damaged index anew",
+        fix="check the disk's space and call again; the next write makes a damaged index anew",
     )

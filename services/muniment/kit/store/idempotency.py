@@ -9,6 +9,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from muniment.kit.clock import Clock, timestamp
+from muniment.kit.context import CallContext
 from muniment.kit.errors import ConflictError, InvalidArgumentError
 from muniment.kit.logging import without_secrets
 from muniment.kit.store.store import Writer
@@ -22,20 +23,22 @@ R = TypeVar("R", bound=Message)
 
 def once(
     writer: Writer,
-    key: str,
+    context: CallContext,
     request: Message,
     response_type: type[R],
     change: Callable[[Writer], R],
     clock: Clock,
 ) -> R:
-    """The change's response; the first one again, where this key was answered before.
+    """The change's response; the first one again, where the context's key was answered before.
 
-    The request's fields that carry secrets take no part in the comparison and are not kept.
+    A key is of its project. The same words from another session or slot are another request.
+    Fields that carry secrets take no part in the comparison and are not kept.
 
     Raises:
         InvalidArgumentError: The key is empty.
         ConflictError: The key was used for another request.
     """
+    key = context.idempotency_key
     if not key:
         raise InvalidArgumentError(
             "a call that writes needs one",
@@ -44,9 +47,11 @@ def once(
             fix="send a fresh key with the call, and the same key when you repeat it",
         )
     method = request.DESCRIPTOR.full_name
+    # Names have no control characters, so the places of two contexts cannot run together.
+    place = f"{context.session_id}\n{context.slot_id}\n"
     comparable = without_secrets(request).SerializeToString(deterministic=True)
-    digest = hashlib.sha256(comparable).digest()
-    kept = writer.get(REPLIES, key)
+    digest = hashlib.sha256(place.encode() + comparable).digest()
+    kept = writer.get(REPLIES, context.project_id, key)
     if kept is not None:
         if (kept.method, kept.request_sha256) != (method, digest):
             raise ConflictError(
@@ -59,6 +64,7 @@ def once(
     response = change(writer)
     writer.put(
         REPLIES,
+        context.project_id,
         key,
         value=store_pb2.StoredReply(
             method=method,

@@ -1,17 +1,21 @@
 """Keys: tuples whose bytes sort as the tuples do.
 
 As in FoundationDB's tuple layer: a tag by part; text and bytes end with a zero, zeros inside are
-escaped; integers are eight bytes, big end first. A tuple's bytes begin with those of its prefixes.
+escaped; integers are eight bytes, big end first. A tuple's bytes begin with those of its prefixes;
+what begins with them and goes on with ESCAPE is no such tuple.
 """
 
 from __future__ import annotations
 
 import struct
 
-__all__ = ["LIMIT_BYTES", "KeyPart", "pack", "unpack"]
+__all__ = ["ESCAPE", "LIMIT_BYTES", "KeyPart", "pack", "unpack"]
 
 LIMIT_BYTES = 511
 """LMDB's longest key."""
+
+ESCAPE = b"\xff"
+"""Follows a zero inside text and bytes. No part begins with it."""
 
 KeyPart = str | bytes | int
 
@@ -37,7 +41,7 @@ def _pack_part(part: KeyPart) -> bytes:
             raise ValueError(f"{part} is not an unsigned 64-bit integer")
         return struct.pack(">BQ", _INTEGER, part)
     tag, raw = (_TEXT, part.encode()) if isinstance(part, str) else (_BYTES, part)
-    return bytes((tag,)) + raw.replace(b"\0", b"\0\xff") + b"\0"
+    return bytes((tag,)) + raw.replace(b"\0", b"\0" + ESCAPE) + b"\0"
 
 
 def unpack(key: bytes) -> tuple[KeyPart, ...]:
@@ -55,7 +59,7 @@ def unpack(key: bytes) -> tuple[KeyPart, ...]:
             at += 9
         elif tag in (_BYTES, _TEXT):
             end = _end_of_text(key, at + 1)
-            raw = key[at + 1 : end].replace(b"\0\xff", b"\0")
+            raw = key[at + 1 : end].replace(b"\0" + ESCAPE, b"\0")
             parts.append(raw.decode() if tag == _TEXT else raw)
             at = end + 1
         else:
@@ -65,7 +69,7 @@ def unpack(key: bytes) -> tuple[KeyPart, ...]:
 
 def _end_of_text(key: bytes, start: int) -> int:
     end = key.find(b"\0", start)
-    while end != -1 and key[end + 1 : end + 2] == b"\xff":
+    while end != -1 and key.startswith(ESCAPE, end + 1):
         end = key.find(b"\0", end + 2)
     if end == -1:
         raise ValueError(f"the key {key.hex()} ends inside a part")

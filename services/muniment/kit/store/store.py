@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -18,8 +18,8 @@ from google.protobuf.message import Message
 
 from muniment.kit import faults
 from muniment.kit.errors import InternalError, LimitError, MunimentError, PreconditionError
-from muniment.kit.files import private_folder
-from muniment.kit.store.keys import KeyPart, pack, unpack
+from muniment.kit.files import hold_file, private_folder
+from muniment.kit.store.keys import ESCAPE, KeyPart, pack, unpack
 from muniment.kit.store.tables import CHANGES, META, Schema, Table
 from muniment.v1 import store_pb2
 
@@ -61,7 +61,12 @@ class Reader:
             found = cursor.set_range(last or start)
             if found and cursor.key() == last:
                 found = cursor.next()
-            while found and (key := bytes(cursor.key())).startswith(start):
+            # Text that goes on behind a zero packs to the prefix's bytes and an escape.
+            while (
+                found
+                and (key := bytes(cursor.key())).startswith(start)
+                and not key.startswith(ESCAPE, len(start))
+            ):
                 yield unpack(key), table.message.FromString(bytes(cursor.value()))
                 found = cursor.next()
 
@@ -103,29 +108,37 @@ class Store:
         """Open the store, and make it where there is none.
 
         Raises:
-            PreconditionError: It has another schema version, or cannot be opened.
+            PreconditionError: It has another schema version, another process holds it, or it
+                cannot be opened.
         """
         private_folder(folder)
         self._path = folder
         self._schema = schema
         self._followers: list[Follower] = []
-        tables: tuple[Table[Any], ...] = (META, CHANGES, *schema.tables)
-        try:
-            self._environment = lmdb.open(
-                str(folder), map_size=map_bytes, max_dbs=len(tables), mode=0o600, readahead=False
-            )
-            self._databases = {
-                table.name: self._environment.open_db(table.name.encode()) for table in tables
-            }
-        except lmdb.Error as error:
-            raise PreconditionError(
-                f"the store in {folder} cannot be opened: {error}",
-                reason="STORE_UNREADABLE",
-                fix="stop any other process of this home with `muniment down`, and check the disk",
-            ) from error
-        self._environment.reader_check()
+        tables: tuple[Table[Any], ...] = (CHANGES, *schema.tables)
+        with ExitStack() as opened:
+            try:
+                opened.enter_context(hold_file(folder / "held"))
+                self._environment = opened.enter_context(
+                    lmdb.open(
+                        str(folder),
+                        map_size=map_bytes,
+                        max_dbs=1 + len(tables),
+                        mode=0o600,
+                        readahead=False,
+                    )
+                )
+                self._databases = {META.name: self._environment.open_db(META.name.encode())}
+                self._check_schema()
+                for table in tables:
+                    self._databases[table.name] = self._environment.open_db(table.name.encode())
+            except BlockingIOError as error:
+                raise _unreadable(folder, "another process has it open") from error
+            except lmdb.Error as error:
+                raise _unreadable(folder, str(error)) from error
+            self._environment.reader_check()
+            self._opened = opened.pop_all()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-writer")
-        self._check_schema()
 
     @property
     def schema_version(self) -> int:
@@ -165,7 +178,7 @@ class Store:
     def close(self) -> None:
         """Finish the writes that were asked for, and close."""
         self._writer.shutdown(wait=True)
-        self._environment.close()
+        self._opened.close()
 
     def _write(self, change: Callable[[Writer], T]) -> T:
         try:
@@ -196,19 +209,28 @@ class Store:
                 follower.catch_up(reader)
 
     def _check_schema(self) -> None:
-        with self.read() as reader:
-            stored = reader.get(META, _SCHEMA_KEY)
-        if stored is None:
-            fresh = store_pb2.StoredSchema(version=self._schema.version)
-            self.write(lambda writer: writer.put(META, _SCHEMA_KEY, value=fresh)).result()
-        elif stored.version != self._schema.version:
-            self.close()
-            raise PreconditionError(
-                f"the store in {self._path} has schema version {stored.version}, "
-                f"this program reads version {self._schema.version}",
-                reason="SCHEMA_UNKNOWN",
-                fix="use the version of muniment that wrote it",
-            )
+        """Refuse a store of another version before anything of it is touched."""
+        with self._environment.begin(write=True, buffers=False) as transaction:
+            writer = Writer(transaction, self._databases)
+            stored = writer.get(META, _SCHEMA_KEY)
+            if stored is None:
+                fresh = store_pb2.StoredSchema(version=self._schema.version)
+                writer.put(META, _SCHEMA_KEY, value=fresh)
+            elif stored.version != self._schema.version:
+                raise PreconditionError(
+                    f"the store in {self._path} has schema version {stored.version}, "
+                    f"this program reads version {self._schema.version}",
+                    reason="SCHEMA_UNKNOWN",
+                    fix="use the version of muniment that wrote it",
+                )
+
+
+def _unreadable(folder: Path, why: str) -> MunimentError:
+    return PreconditionError(
+        f"the store in {folder} cannot be opened: {why}",
+        reason="STORE_UNREADABLE",
+        fix="stop any other process of this home with `muniment down`, and check the disk",
+    )
 
 
 def unexpected(table: Table[Any], key: object) -> MunimentError:
