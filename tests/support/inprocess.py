@@ -1,0 +1,165 @@
+"""The worker and a real memory service in the process of the test, and a front's side of it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+
+from muniment.bridge.calls import Greeting
+from muniment.bridge.catalogue import Catalogue
+from muniment.bridge.connection import FrontConnection, Worker
+from muniment.bridge.protocol import make_server
+from muniment.bridge.worker import CATALOGUE
+from muniment.kit.clock import SystemClock
+from muniment.kit.files import private_folder
+from muniment.kit.ids import IdMaker
+from muniment.kit.index.lexical import LexicalIndex
+from muniment.kit.interceptors import interceptors
+from muniment.kit.metrics import Metrics
+from muniment.kit.paths import Home
+from muniment.kit.randomness import SystemRandomness
+from muniment.kit.settings import Settings
+from muniment.kit.store import Store
+from muniment.memory.indexing import IndexFollower
+from muniment.memory.schema import SCHEMA
+from muniment.memory.service import MemoryServicer
+from muniment.v1 import memory_pb2_grpc
+from muniment.workflows.clients import open_clients
+
+__all__ = ["LEGACY", "MODERN", "Front", "a_worker", "memory_in_process"]
+
+MODERN = "2026-07-28"
+LEGACY = "2025-06-18"
+
+_DEADLINE_SECONDS = 20.0
+_MAP_BYTES = 64 * 1024**2
+
+
+@asynccontextmanager
+async def memory_in_process(home: Home) -> AsyncIterator[None]:
+    """Serve the home's memory, as its service does, until the block ends."""
+    clock = SystemClock()
+    folder = private_folder(home.data("memory"))
+    store = Store(folder / "store", SCHEMA, map_bytes=_MAP_BYTES)
+    index = LexicalIndex(folder / "lexical.sqlite3")
+    store.follow(IndexFollower(index))
+    server = grpc.aio.server(interceptors=interceptors(Metrics("memory"), clock))
+    with ThreadPoolExecutor(2) as readers:
+        ids = IdMaker(clock, SystemRandomness())
+        servicer = MemoryServicer(store, index, clock, ids, readers)
+        memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
+        server.add_secure_port(
+            f"unix:{home.socket('memory')}",
+            grpc.local_server_credentials(grpc.LocalConnectionType.UDS),
+        )
+        await server.start()
+        try:
+            yield
+        finally:
+            await server.stop(None)
+            store.close()
+
+
+@asynccontextmanager
+async def a_worker(
+    home: Home, catalogue: Catalogue = CATALOGUE, settings: Settings | None = None
+) -> AsyncIterator[Worker]:
+    """What the connections of a worker share. Its memory need not run."""
+    async with open_clients(home) as clients:
+        yield Worker(make_server(catalogue), catalogue, clients, settings or Settings())
+
+
+class Front:
+    """One front's connection, without the socket between."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        cwd: object,
+        *,
+        profile: str = "context",
+        names: str = "reference",
+        connection: str = "c" * 32,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        greeting = Greeting(connection, profile, names, str(cwd), environment or {})
+        self.connection = FrontConnection(worker, greeting, self._take)
+        self.notices: list[dict[str, Any]] = []
+        """What came besides replies."""
+        self.answered: list[int] = []
+        """The numbers of the requests that were answered, in that order."""
+        self._numbers = itertools.count(1)
+        self._replies: dict[int, asyncio.Future[dict[str, Any]]] = {}
+
+    def send(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        era: str = MODERN,
+        number: int | None = None,
+    ) -> int:
+        """Relay a request without waiting; returns its number."""
+        number = next(self._numbers) if number is None else number
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": f"id-{number}", "method": method}
+        if params is not None:
+            message["params"] = dict(params)
+        if era == MODERN:
+            envelope = {
+                "io.modelcontextprotocol/protocolVersion": era,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+            given = message.setdefault("params", {})
+            given["_meta"] = envelope | given.get("_meta", {})
+        self._replies[number] = asyncio.get_running_loop().create_future()
+        client = {"name": "agent", "version": "1"}
+        self.connection.receive({"n": number, "era": era, "client": client, "message": message})
+        return number
+
+    def cancel(self, number: int) -> None:
+        """Take a request back."""
+        self.connection.receive({"cancel": number, "reason": "the user pressed escape"})
+
+    async def reply(self, number: int) -> dict[str, Any]:
+        """The response to a request."""
+        async with asyncio.timeout(_DEADLINE_SECONDS):
+            return await self._replies[number]
+
+    async def ask(
+        self, method: str, params: Mapping[str, Any] | None = None, *, era: str = MODERN
+    ) -> dict[str, Any]:
+        """The response to this request."""
+        return await self.reply(self.send(method, params, era=era))
+
+    async def call(self, tool: str, *, era: str = MODERN, **arguments: Any) -> dict[str, Any]:
+        """The result of a tool call, whatever it says.
+
+        Raises:
+            AssertionError: The response is a JSON-RPC error.
+        """
+        response = await self.ask("tools/call", {"name": tool, "arguments": arguments}, era=era)
+        assert "result" in response, response
+        result: dict[str, Any] = response["result"]
+        return result
+
+    async def refusal(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The JSON-RPC error of a tool call."""
+        response = await self.ask("tools/call", {"name": tool, "arguments": arguments})
+        assert "error" in response, response
+        error: dict[str, Any] = response["error"]
+        return error
+
+    def _take(self, frame: Mapping[str, Any]) -> None:
+        if "notify" in frame:
+            self.notices.append(dict(frame))
+            return
+        reply = frame["reply"]
+        assert reply["id"] == f"id-{frame['n']}"
+        self.answered.append(frame["n"])
+        self._replies[frame["n"]].set_result(reply)

@@ -1,0 +1,68 @@
+"""The host's status says what can be told, and why the rest cannot."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from muniment.kit.channels import open_channel
+from muniment.kit.context import CallContext
+from muniment.kit.errors import InvalidArgumentError, TimedOutError
+from muniment.kit.paths import Home
+from muniment.kit.server import Service
+from muniment.v1 import memory_pb2
+from muniment.workflows.clients import Clients, open_clients
+from muniment.workflows.pins import pin
+from muniment.workflows.status import (
+    describe_memory,
+    host_status,
+    list_projects,
+    memory_metrics,
+)
+from tests.support.metrics import samples
+from tests.support.probe import check_health, served
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_counts_of_a_memory_that_is_up(clients: Clients, context: CallContext) -> None:
+    request = memory_pb2.PinRequest(content="Use tabs.")
+    await pin(clients, replace(context, idempotency_key="1"), request)
+    status = await host_status(clients, context)
+    assert status.failure is None
+    assert status.memory is not None
+    assert (status.memory.project_episodes, status.memory.project_pins) == (0, 1)
+    (project,) = [
+        one for one in await list_projects(clients) if one.project_id == context.project_id
+    ]
+    assert project.pins == 1
+
+
+async def test_a_memory_that_is_down_leaves_its_part_empty(home: Home) -> None:
+    async with open_clients(home) as clients:
+        status = await host_status(clients, CallContext(project_id="p"), deadline_seconds=0.1)
+    assert status.memory is None
+    assert isinstance(status.failure, TimedOutError)
+    assert status.failure.reason == "SERVICE_AWAY"
+
+
+async def test_a_memory_that_refuses_leaves_its_part_empty(clients: Clients) -> None:
+    status = await host_status(clients, CallContext())
+    assert status.memory is None
+    assert isinstance(status.failure, InvalidArgumentError)
+
+
+async def test_description_and_metrics_are_the_services_own(home: Home) -> None:
+    service = Service("memory", (), lambda server: None, limits={"hits": 7})
+    async with (
+        served(service, home),
+        open_clients(home) as clients,
+        open_channel(home, "memory") as channel,
+    ):
+        assert await check_health(channel) == "SERVING"
+        told = await describe_memory(clients)
+        assert (told.service, told.pid, dict(told.limits)) == ("memory", os.getpid(), {"hits": 7})
+        counted = samples(await memory_metrics(clients))
+    assert counted["muniment_rpc_calls_total", "/muniment.v1.DescribeService/Describe", "OK"] == 1
