@@ -102,7 +102,9 @@ class Call:
         for folder in workspaces if isinstance(workspaces, list | dict) else ():
             if isinstance(folder, str) and folder.startswith("/"):
                 return Path(folder)
-        return cwd / environment.get("CLAUDE_PROJECT_DIR", "")
+        if environment.get("CLAUDE_PROJECT_DIR"):
+            return _existing("CLAUDE_PROJECT_DIR", cwd / environment["CLAUDE_PROJECT_DIR"])
+        return _existing("the folder of the harness", cwd)
 
     def _session(self, project_id: str, argument: str | None) -> tuple[str, str]:
         """The session and its source: argument, environment, harness or derived."""

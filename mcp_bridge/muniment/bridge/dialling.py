@@ -63,7 +63,8 @@ class Dialler:
             UnreachableError: The time is spent, or more of it would not help.
         """
         home = _locate()
-        end = time.monotonic() + self._start_budget_seconds
+        began = time.monotonic()
+        end = began + self._start_budget_seconds
         next_check = 0.0
         reason_before = _reason(home)
         while True:
@@ -83,7 +84,7 @@ class Dialler:
                 raise UnreachableError(f"the worker cannot start: {reason[1]}")
             if time.monotonic() >= end:
                 self._reported = reason
-                raise self._spent(home, trouble, reason)
+                raise _spent(home, time.monotonic() - began, trouble, reason)
             if not is_wanted_after(_PAUSE_SECONDS):
                 return None
 
@@ -93,18 +94,22 @@ class Dialler:
         except Exception as error:
             raise UnreachableError(f"the services could not be started: {error}") from error
 
-    def _spent(self, home: Home, trouble: str, reason: tuple[int, str] | None) -> UnreachableError:
-        text = (
-            f"the worker could not be reached at {home.socket(_WORKER)} "
-            f"within {self._start_budget_seconds:g} s ({trouble})"
-        )
-        return UnreachableError(text if reason is None else f"{text}; it had said: {reason[1]}")
+
+def _spent(
+    home: Home, seconds: float, trouble: str, reason: tuple[int, str] | None
+) -> UnreachableError:
+    text = f"the worker could not be reached at {home.socket(_WORKER)} within {seconds:.0f} s ({trouble})"
+    return UnreachableError(text if reason is None else f"{text}; it had said: {reason[1]}")
 
 
 def _ensure_running(home: Home, deadline_seconds: float) -> bool:
-    from muniment.kit.supervise import ensure_running
+    from muniment.kit.supervise import ensure_running, start_stopped
 
-    return ensure_running(home, deadline_seconds=deadline_seconds)
+    started = ensure_running(home, deadline_seconds=deadline_seconds)
+    if not started and home.why(_WORKER).exists():
+        # It was given up on; what it minded may be mended since.
+        start_stopped(home, deadline_seconds=deadline_seconds)
+    return started
 
 
 def _locate() -> Home:

@@ -180,7 +180,7 @@ class Front:
         last.join(FLUSH_SECONDS)
 
     def _answer_the_rest(self) -> None:
-        self._relay.close("the bridge was told to end")
+        self._relay.close("its input ended, or it was told to end, before the answer was there")
         self._output.close()
 
     # --- Messages

@@ -141,7 +141,7 @@ class Relay:
             self._changed.notify_all()
             came_too_late = self._closed
         if came_too_late:
-            self._fail_waiting("the bridge was told to end")
+            self._fail_waiting("the bridge is ending")
 
     def cancel(self, request_id: RequestId, reason: object) -> None:
         """Forget a request and tell the worker so; nothing, if no such request waits."""
@@ -411,5 +411,5 @@ def _failure(request: _Request, cause: str) -> bytes:
         request.request_id,
         INTERNAL_ERROR,
         f"The request was not answered: {cause}. {fate}. "
-        "Run `muniment doctor` to see what is wrong.",
+        "Services may still be starting; `muniment doctor` tells what is wrong, if anything is.",
     )

@@ -52,7 +52,7 @@ class DescribeServiceServicer:
     """
 
     def Describe(self, request, context):
-        """Effect: none. Deadline class: read (5 s). Errors: none of its own.
+        """Effect: none. Deadline class: read (20 s). Errors: none of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -60,7 +60,7 @@ class DescribeServiceServicer:
 
     def GetMetrics(self, request, context):
         """The service's metrics in the Prometheus text format.
-        Effect: none. Deadline class: read (5 s). Errors: none of its own.
+        Effect: none. Deadline class: read (20 s). Errors: none of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

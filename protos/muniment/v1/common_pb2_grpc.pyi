@@ -36,10 +36,10 @@ class DescribeServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DescribeServiceAsyncStub: ...
     Describe: _grpc.UnaryUnaryMultiCallable[_common_pb2.DescribeRequest, _common_pb2.DescribeResponse]
-    """Effect: none. Deadline class: read (5 s). Errors: none of its own."""
+    """Effect: none. Deadline class: read (20 s). Errors: none of its own."""
     GetMetrics: _grpc.UnaryUnaryMultiCallable[_common_pb2.GetMetricsRequest, _common_pb2.GetMetricsResponse]
     """The service's metrics in the Prometheus text format.
-    Effect: none. Deadline class: read (5 s). Errors: none of its own.
+    Effect: none. Deadline class: read (20 s). Errors: none of its own.
     """
 
 @_typing.type_check_only
@@ -48,10 +48,10 @@ class DescribeServiceAsyncStub(DescribeServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Describe: _aio.UnaryUnaryMultiCallable[_common_pb2.DescribeRequest, _common_pb2.DescribeResponse]  # type: ignore[assignment]
-    """Effect: none. Deadline class: read (5 s). Errors: none of its own."""
+    """Effect: none. Deadline class: read (20 s). Errors: none of its own."""
     GetMetrics: _aio.UnaryUnaryMultiCallable[_common_pb2.GetMetricsRequest, _common_pb2.GetMetricsResponse]  # type: ignore[assignment]
     """The service's metrics in the Prometheus text format.
-    Effect: none. Deadline class: read (5 s). Errors: none of its own.
+    Effect: none. Deadline class: read (20 s). Errors: none of its own.
     """
 
 class DescribeServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -63,7 +63,7 @@ class DescribeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _common_pb2.DescribeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_common_pb2.DescribeResponse, _abc.Awaitable[_common_pb2.DescribeResponse]]:
-        """Effect: none. Deadline class: read (5 s). Errors: none of its own."""
+        """Effect: none. Deadline class: read (20 s). Errors: none of its own."""
 
     @_abc_1.abstractmethod
     def GetMetrics(
@@ -72,7 +72,7 @@ class DescribeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_common_pb2.GetMetricsResponse, _abc.Awaitable[_common_pb2.GetMetricsResponse]]:
         """The service's metrics in the Prometheus text format.
-        Effect: none. Deadline class: read (5 s). Errors: none of its own.
+        Effect: none. Deadline class: read (20 s). Errors: none of its own.
         """
 
 def add_DescribeServiceServicer_to_server(servicer: DescribeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -4,7 +4,8 @@ isort:skip_file
 The memory service: episodes (turns, verbatim and append-only), pins (rules that
 no eviction may touch) and recall over both.
 
-Deadline classes: read 5 s, write 20 s, bulk 60 s. A call without a deadline is refused.
+Deadline classes: read and write 20 s, in which a restart has room; bulk 60 s. A call without a
+deadline is refused.
 Errors are gRPC codes with google.rpc details: ErrorInfo{reason, domain "muniment"} always,
 BadRequest naming the field for INVALID_ARGUMENT, RetryInfo where a retry helps.
 """
@@ -440,7 +441,7 @@ class PinRequest(_message.Message):
     content: _builtins.str
     """Required, UTF-8, up to 32 KiB."""
     kind: Global___PinKind.ValueType
-    """Unspecified: PIN_KIND_TASK_CONTRACT."""
+    """Unspecified: the kind that it has where it is pinned, else PIN_KIND_TASK_CONTRACT."""
     session_id: _builtins.str
     """Holds in this session only. Absent: in the whole project."""
     def __init__(

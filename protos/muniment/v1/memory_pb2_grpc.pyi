@@ -4,7 +4,8 @@ isort:skip_file
 The memory service: episodes (turns, verbatim and append-only), pins (rules that
 no eviction may touch) and recall over both.
 
-Deadline classes: read 5 s, write 20 s, bulk 60 s. A call without a deadline is refused.
+Deadline classes: read and write 20 s, in which a restart has room; bulk 60 s. A call without a
+deadline is refused.
 Errors are gRPC codes with google.rpc details: ErrorInfo{reason, domain "muniment"} always,
 BadRequest naming the field for INVALID_ARGUMENT, RetryInfo where a retry helps.
 """

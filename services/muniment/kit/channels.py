@@ -15,19 +15,26 @@ from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponen
 
 from muniment.kit.clock import Clock, SystemClock
 from muniment.kit.context import CallContext
-from muniment.kit.errors import MunimentError, TimedOutError, UnavailableError
+from muniment.kit.errors import (
+    MunimentError,
+    PreconditionError,
+    TimedOutError,
+    UnavailableError,
+)
 from muniment.kit.limits import MESSAGE_LIMIT_BYTES
 from muniment.kit.paths import Home
 from muniment.kit.rpc_errors import from_rpc_error
 
 __all__ = ["BULK_SECONDS", "READ_SECONDS", "WRITE_SECONDS", "Caller", "open_channel"]
 
-READ_SECONDS = 5.0
+READ_SECONDS = 20.0
 WRITE_SECONDS = 20.0
 BULK_SECONDS = 60.0
 
 _FIRST_RETRY_SECONDS = 0.05
 _LONGEST_RETRY_SECONDS = 0.5
+_GIVEN_UP_SECONDS = 2.0
+"""How long a service that has said why it cannot start is waited for: it may be starting anew."""
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -55,6 +62,8 @@ class Caller:
 
     service: str
     clock: Clock = field(default_factory=SystemClock)
+    home: Home | None = None
+    """Where the service says why it cannot start."""
 
     async def unary(
         self,
@@ -118,6 +127,8 @@ class Caller:
                 known = from_rpc_error(error, self.service)
                 if isinstance(known, UnavailableError):
                     away = known
+                    if end - deadline_seconds + _GIVEN_UP_SECONDS < self.clock.monotonic():
+                        self._raise_given_up()
                 raise known from error
 
         retrying = AsyncRetrying(
@@ -126,6 +137,20 @@ class Caller:
             reraise=True,
         )
         return await retrying(attempt)
+
+    def _raise_given_up(self) -> None:
+        """Raise what a service that cannot start has said; waiting for it is of no use."""
+        if self.home is None:
+            return
+        try:
+            reason = self.home.why(self.service).read_text(errors="replace").strip()
+        except OSError:
+            return
+        raise PreconditionError(
+            f"the {self.service} service cannot start: {reason}",
+            reason="SERVICE_CANNOT_START",
+            fix="mend that, then run `muniment up`; nothing of this call was recorded",
+        )
 
     def _timed_out(self) -> MunimentError:
         return TimedOutError(

@@ -127,7 +127,9 @@ def _load(home: Home) -> tuple[Settings, dict[str, str]]:
             f"{what} (from {where})",
             reason="SETTING_INVALID",
             field=name,
-            fix="correct it; `muniment config show` lists the settings",
+            fix=f"the settings are {', '.join(sorted(Settings.model_fields))}"
+            if first["type"] == "extra_forbidden"
+            else "correct it, or take it out",
         ) from error
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "end_leftovers",
     "ensure_running",
     "shipped_configuration",
+    "start_stopped",
     "supervisor_environment",
     "supervisor_lives",
 ]
@@ -44,6 +45,11 @@ _OUTPUT_LIMIT_BYTES = 1024 * 1024
 _STATE_CALL = (
     b"<?xml version='1.0'?><methodCall><methodName>supervisor.getState</methodName>"
     b"<params></params></methodCall>"
+)
+
+_START_CALL = (
+    b"<?xml version='1.0'?><methodCall><methodName>supervisor.startAllProcesses</methodName>"
+    b"<params><param><value><boolean>0</boolean></value></param></params></methodCall>"
 )
 
 # Lets go of the starter: init adopts the supervisor, so that no harness which kills the tree of
@@ -253,29 +259,41 @@ def _quoted(path: Path | str) -> str:
     return shlex.quote(str(path))
 
 
+def start_stopped(home: Home, *, deadline_seconds: float) -> None:
+    """Ask a running supervisor to start what is stopped or was given up on, without waiting."""
+    _ask(home, time.monotonic() + deadline_seconds, _START_CALL)
+
+
 def _ask_state(home: Home, end: float) -> _State:
     """How the supervisor fares; takes no longer than `end` (monotonic), or a moment after it."""
+    reply = _ask(home, end, _STATE_CALL)
+    if reply is None:
+        return _State.ABSENT
+    # A supervisor that is stopping or reloading answers every call with a fault.
+    return _State.RUNNING if b"<string>RUNNING</string>" in reply else _State.BUSY
+
+
+def _ask(home: Home, end: float, call: bytes) -> bytes | None:
+    """The supervisor's answer; what came of it if it broke off; None if nobody listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(min(_ANSWER_SECONDS, max(_POLL_SECONDS, end - time.monotonic())))
         try:
             connection.connect(str(home.socket(SUPERVISOR)))
         except (TimeoutError, BlockingIOError):
-            return _State.BUSY
+            return b""
         except OSError:
-            return _State.ABSENT
+            return None
         head = (
-            "POST /RPC2 HTTP/1.0\r\nContent-Type: text/xml\r\n"
-            f"Content-Length: {len(_STATE_CALL)}\r\n\r\n"
+            f"POST /RPC2 HTTP/1.0\r\nContent-Type: text/xml\r\nContent-Length: {len(call)}\r\n\r\n"
         )
         reply = b""
         try:
-            connection.sendall(head.encode() + _STATE_CALL)
+            connection.sendall(head.encode() + call)
             while (part := connection.recv(4096)) and len(reply) < _ANSWER_LIMIT_BYTES:
                 reply += part
         except OSError:
-            return _State.BUSY
-    # A supervisor that is stopping or reloading answers every call with a fault.
-    return _State.RUNNING if b"<string>RUNNING</string>" in reply else _State.BUSY
+            return b""
+    return reply
 
 
 def _make_folders(home: Home) -> None:

@@ -45,7 +45,8 @@ def add_pin(
     digest = hashlib.sha256(content.encode()).digest()
     reference = writer.get(PIN_SCOPES, project_id, session_id, digest)
     if reference is not None:
-        return _pin_again(writer, reference.pin_id, kind)
+        # A rule that is pinned again without a word of its kind keeps the one it has.
+        return _pin_again(writer, reference.pin_id, kind if request.kind else None)
     pin = memory_pb2.PinnedRule(
         pin_id=ids.new("pin"),
         content=content,
@@ -92,11 +93,11 @@ def _checked_content(kind: memory_pb2.PinKind.ValueType, request: memory_pb2.Pin
 
 
 def _pin_again(
-    writer: Writer, pin_id: str, kind: memory_pb2.PinKind.ValueType
+    writer: Writer, pin_id: str, kind: memory_pb2.PinKind.ValueType | None
 ) -> memory_pb2.PinResponse:
     pin = _stored_pin(writer, pin_id)
     response = memory_pb2.PinResponse(pin=pin, already_pinned=True)
-    if pin.kind != kind:
+    if kind is not None and pin.kind != kind:
         response.previous_kind = pin.kind
         _set_kind(response.pin, kind)
         writer.put(PINS, pin_id, value=store_pb2.StoredPin(pin=response.pin))

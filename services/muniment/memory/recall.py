@@ -245,12 +245,7 @@ def _notes(reader: Reader, search: _Search, hits: list[memory_pb2.RecallHit]) ->
     if not search.terms and not hits:
         notes.append("the query has no word to search for")
     elif not hits:
-        project = find_project(reader, search.project_id)
-        held = f"{project.episodes} episodes and {project.pins} pins" if project else "nothing yet"
-        notes.append(
-            f"no match for {', '.join(search.terms)} in this project, which holds {held};"
-            " asking again with the same words will not help"
-        )
+        notes.append(_nothing_found(reader, search))
     cut = sum(hit.truncated for hit in hits)
     if cut:
         notes.append(
@@ -258,3 +253,16 @@ def _notes(reader: Reader, search: _Search, hits: list[memory_pb2.RecallHit]) ->
             " `muniment show EPISODE_ID` prints one whole"
         )
     return notes
+
+
+def _nothing_found(reader: Reader, search: _Search) -> str:
+    what = f"no match for {', '.join(search.terms)}"
+    filters = [
+        *([f"session {search.session_id}"] if search.session_id is not None else []),
+        *([f"what shows {search.path}"] if search.path is not None else []),
+    ]
+    if filters:
+        return f"{what} in {' and '.join(filters)}; ask without the filter to search the project"
+    project = find_project(reader, search.project_id)
+    held = f"{project.episodes} episodes and {project.pins} pins" if project else "nothing yet"
+    return f"{what} in this project, which holds {held}; the same words will not help again"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from muniment.kit.channels import Caller, open_channel
 from muniment.kit.paths import Home
@@ -19,7 +19,7 @@ class Clients:
 
     memory: memory_pb2_grpc.MemoryServiceAsyncStub
     memory_describe: common_pb2_grpc.DescribeServiceAsyncStub
-    to_memory: Caller = field(default_factory=lambda: Caller("memory"))
+    to_memory: Caller
 
 
 @asynccontextmanager
@@ -29,4 +29,5 @@ async def open_clients(home: Home) -> AsyncIterator[Clients]:
         yield Clients(
             memory=memory_pb2_grpc.MemoryServiceStub(channel),
             memory_describe=common_pb2_grpc.DescribeServiceStub(channel),
+            to_memory=Caller("memory", home=home),
         )

@@ -104,7 +104,7 @@ COMMIT_EPISODE = Tool(
 async def _pin(call: Call, arguments: Mapping[str, Any]) -> Outcome:
     session_id = arguments.get("session_id")
     context, _ = call.context(session_id)
-    kind = arguments.get("kind", "task_contract")
+    kind = arguments.get("kind", "unspecified")
     response = await pin(
         call.clients,
         call.writing(context, PIN.name, arguments),
@@ -125,7 +125,7 @@ async def _pin(call: Call, arguments: Mapping[str, Any]) -> Outcome:
         note = f"its kind was {before}; {note}"
     content = {
         "anchor_id": response.pin.pin_id,
-        "kind": kind,
+        "kind": memory_pb2.PinKind.Name(response.pin.kind).removeprefix("PIN_KIND_").lower(),
         "token_cost": cost.count_tokens,
         "tokenizer": cost.tokenizer,
         "already_pinned": response.already_pinned,
