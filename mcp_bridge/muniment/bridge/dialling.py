@@ -98,7 +98,10 @@ class Dialler:
 def _spent(
     home: Home, seconds: float, trouble: str, reason: tuple[int, str] | None
 ) -> UnreachableError:
-    text = f"the worker could not be reached at {home.socket(_WORKER)} within {seconds:.0f} s ({trouble})"
+    text = (
+        f"the worker could not be reached at {home.socket(_WORKER)} "
+        f"within {seconds:.1f} s ({trouble})"
+    )
     return UnreachableError(text if reason is None else f"{text}; it had said: {reason[1]}")
 
 

@@ -229,6 +229,24 @@ async def test_commits(front: Front) -> None:
     assert (elsewhere["session_id"], elsewhere["session_source"]) == ("mine", "argument")
 
 
+async def test_what_a_front_sends_again_is_recorded_once(worker: Worker, tmp_path: Path) -> None:
+    """With a new connection to the worker, its own name and the old number."""
+    outcomes = []
+    for text in ("x", "x", "y"):
+        front = Front(worker, tmp_path)
+        arguments = {"role": "user", "content": text}
+        params = {"name": "memory.commit_episode", "arguments": arguments}
+        outcomes.append((await front.reply(front.send("tools/call", params, number=7)))["result"])
+    assert outcomes[0] == outcomes[1] != outcomes[2]
+    assert (await content(Front(worker, tmp_path), "sakur4.status"))["episodes"] == 2
+    pins = []
+    for _ in range(2):
+        front = Front(worker, tmp_path)
+        params = {"name": "memory.pin", "arguments": {"content": "a rule"}}
+        pins.append((await front.reply(front.send("tools/call", params, number=8)))["result"])
+    assert pins[0] == pins[1]
+
+
 async def test_a_turn_beyond_one_message(front: Front) -> None:
     assert (await commit(front, "é" * 600_000))["seq"] == 1
 

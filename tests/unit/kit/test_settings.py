@@ -86,7 +86,8 @@ def test_a_wrong_line_is_named_with_its_file(home: Home, text: str, field: str, 
     assert (refused.reason, refused.field) == ("SETTING_INVALID", field)
     assert says in refused.message
     assert str(home.settings_file) in refused.message
-    assert "muniment config show" in (refused.fix or "")
+    unknown = "no such setting" in refused.message
+    assert ("the settings are call_deadline_seconds, drain_seconds" in str(refused.fix)) == unknown
 
 
 def test_a_wrong_variable_is_named_and_its_value_is_not(
