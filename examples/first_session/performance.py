@@ -76,10 +76,13 @@ class Play:
         self._project = answers.field(status.answer, "project_id", str)
         self._time("from spawn to the list of tools", first_answer)
         self._time(f"from spawn to the status, session {number}", ready)
+        # Whether they ran before is only known of a home that was made for this.
+        begun = number == 1 and self._workspace.owns_home
+        included = ", the start of the services included" if begun else ""
         self._stage.heading(f"Session {number}")
         facts = [
             ("bridge", f"{bridge.server}, first answer after {first_answer:.0f} ms"),
-            ("project", f"{self._project}, status after {ready:.0f} ms"),
+            ("project", f"{self._project}, status after {ready:.0f} ms{included}"),
         ]
         if number == 1:
             facts[1:1] = [

@@ -8,12 +8,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 # Run as a file, this folder is on the path and the repository is not.
@@ -31,6 +34,8 @@ __all__ = ["main"]
 
 _SESSION_FILE = Path(__file__).resolve().parent / "session.jsonl"
 
+_Handler = Callable[[int, FrameType | None], None]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the session and return the exit code."""
@@ -38,6 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     stage = Stage(plain=options.plain)
+    with _told_to_stop(_interrupt):
+        return _play(options, stage)
+
+
+def _play(options: argparse.Namespace, stage: Stage) -> int:
     workspace = prepare(options.home)
     # The MCP client logs; a person who watches wants the story.
     logging.basicConfig(filename=workspace.player_log, level=logging.INFO)
@@ -81,11 +91,43 @@ def _perform(workspace: Workspace, stage: Stage) -> int:
 
 
 async def _until_told_to_stop(play: Play) -> list[Check]:
-    """Play, and take SIGTERM as asyncio takes Ctrl-C: as a reason to end tidily."""
-    task = asyncio.current_task()
+    """Play, and take other signals as asyncio takes Ctrl-C: as a reason to end tidily."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await play.run()
+
+    def cancel(number: int, _frame: FrameType | None) -> None:
+        _leave_terminal(number)
+        loop.call_soon_threadsafe(task.cancel)
+
+    with _told_to_stop(cancel):
+        return await play.run()
+
+
+@contextmanager
+def _told_to_stop(handler: _Handler) -> Iterator[None]:
+    """Handle SIGTERM, and SIGHUP unless that is ignored, as under nohup."""
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    _leave_terminal(number)
+    raise KeyboardInterrupt
+
+
+def _leave_terminal(number: int) -> None:
+    """Print to nowhere from here on, if the signal says that the terminal is gone."""
+    if number == signal.SIGHUP:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
 
 
 def _open(workspace: Workspace, stage: Stage) -> None:
@@ -107,7 +149,8 @@ def _open(workspace: Workspace, stage: Stage) -> None:
 
 def _leave(workspace: Workspace, stage: Stage, *, failed: bool, keep: bool) -> None:
     """Stop what was started, and remove the folder unless somebody wants to look at it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # A second Ctrl-C would leave services behind.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # A second one would leave services behind.
     if workspace.owns_home:
         try:
             with stage.waiting("Stopping the services …"):

@@ -149,7 +149,7 @@ class Stage:
         for number, hit in enumerate(hits[:TOP_HITS], 1):
             if rank in (None, number) or hit.superseded_by is not None:
                 self._hit(number, hit, expect)
-        self.say(f"    {why}", style="dim italic")
+        self._print(Padding(Text(why, style="dim italic"), (0, 0, 0, 4)))
 
     def _hit(self, number: int, hit: Hit, expect: str) -> None:
         who = hit.tool_name or hit.role

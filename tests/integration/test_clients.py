@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
-from tests.integration.house import House, a_house
+from tests.integration.house import House
 from tests.support.fronts import bridge_command
 from tests.support.tools import node, python_with
 
@@ -26,17 +25,10 @@ TOOLS = ["memory.commit_episode", "memory.pin", "memory.recall", "sakur4.status"
 OLD_CLIENT = "mcp==1.30.0"
 
 
-@pytest.fixture(scope="module")
-def house() -> Iterator[House]:
-    with a_house() as house:
-        house.must("up")
-        yield house
-
-
 @pytest.fixture
-def environment(house: House) -> dict[str, str]:
+def environment(common_house: House) -> dict[str, str]:
     """What these clients hand to the bridge that they spawn."""
-    return {"PATH": os.environ["PATH"], "MUNIMENT_HOME": str(house.home.path)}
+    return {"PATH": os.environ["PATH"], "MUNIMENT_HOME": str(common_house.home.path)}
 
 
 def check(seen: dict[str, Any]) -> None:

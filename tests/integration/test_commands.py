@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -91,6 +94,36 @@ def test_a_sessions_pins_are_listed_where_asked_for(house: House) -> None:
     (listed,) = house.must("pins", "--session", "narrow")
     assert listed["pin_id"] == pinned["pin_id"]
     assert listed["session_id"] == "narrow"
+
+
+def test_nothing_is_said_to_be_nothing(house: House) -> None:
+    empty = house.project.parent / "empty"
+    empty.mkdir()
+    assert house.run("pins", "--project", str(empty)).out == b"nothing is pinned\n"
+    assert house.run("episodes", "--project", str(empty)).out == b"no episodes\n"
+    assert b"0 episodes, 0 pins\n" in house.run("status", "--project", str(empty)).out
+
+
+def test_times_in_tables_are_to_the_second(house: House) -> None:
+    committed = house.must("commit", "--role", "user", "--session", "time", "now")["created_at"]
+    shown = house.run("episodes", "--session", "time").out.decode()
+    assert f"{committed[:10]} {committed[11:19]}Z" in shown
+    assert committed not in shown
+
+
+def test_projects_need_no_folder(house: House) -> None:
+    house.must("status")
+    gone = house.project.parent / "gone"
+    gone.mkdir()
+    script = f'cd {gone} && rmdir {gone} && exec "$@"'
+    command = [sys.executable, "-m", "muniment.cli", "projects"]
+    ran = subprocess.run(
+        ["sh", "-c", script, "sh", *command],
+        env={**os.environ, "MUNIMENT_HOME": str(house.home.path)},
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_recall_finds_what_was_committed(house: House) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
-from tests.integration.house import House, a_house
+from tests.integration.house import House
 from tests.support.fronts import LEGACY, MODERN, BridgeProcess
+from tests.support.stored import stored_turns
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -26,16 +28,9 @@ WINDOW = 20
 Check = Callable[[], None]
 
 
-@pytest.fixture(scope="module")
-def house() -> Iterator[House]:
-    with a_house() as house:
-        house.must("up")
-        yield house
-
-
 @pytest.fixture
-def bridge(house: House) -> Iterator[BridgeProcess]:
-    with BridgeProcess(house.home, house.project) as bridge:
+def bridge(common_house: House, tmp_path: Path) -> Iterator[BridgeProcess]:
+    with BridgeProcess(common_house.home, tmp_path) as bridge:
         bridge.initialize()
         yield bridge
 
@@ -45,7 +40,7 @@ def texts(bridge: BridgeProcess, recall: int) -> list[str]:
 
 
 def test_every_recall_sees_every_commit_before_it_and_none_after(
-    house: House, bridge: BridgeProcess
+    common_house: House, tmp_path: Path, bridge: BridgeProcess
 ) -> None:
     turns = [f"window{number // WINDOW} turn{number}" for number in range(PAIRS)]
     commits, recalls = [], []
@@ -62,8 +57,7 @@ def test_every_recall_sees_every_commit_before_it_and_none_after(
         assert texts(bridge, recall) == sorted(turns[start : number + 1])
     seqs = [bridge.content(commit)["seq"] for commit in commits]
     assert seqs == list(range(seqs[0], seqs[0] + PAIRS))
-    session = bridge.content(commits[0])["session_id"]
-    assert len(house.must("episodes", "--session", session)) == PAIRS
+    assert [turn.content for turn in stored_turns(common_house.home, tmp_path)] == turns
 
 
 @dataclass
@@ -133,14 +127,11 @@ class Model:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_mixed_calls_answer_as_if_asked_one_by_one(house: House, seed: int) -> None:
-    folder = house.project / f"seed{seed}"
-    folder.mkdir()
+def test_mixed_calls_answer_as_if_asked_one_by_one(bridge: BridgeProcess, seed: int) -> None:
     rng = random.Random(seed)
-    with BridgeProcess(house.home, folder) as bridge:
-        status = bridge.call("sakur4.status")
-        model = Model(bridge, status["project_id"], status["episodes"])
-        ask = (model.commit, model.commit, model.pin, model.recall, model.status, model.anchors)
-        checks = [rng.choice(ask)() for _ in range(MIXED_CALLS)]
-        for check in checks:
-            check()
+    status = bridge.call("sakur4.status")
+    model = Model(bridge, status["project_id"], status["episodes"])
+    ask = (model.commit, model.commit, model.pin, model.recall, model.status, model.anchors)
+    checks = [rng.choice(ask)() for _ in range(MIXED_CALLS)]
+    for check in checks:
+        check()

@@ -6,7 +6,9 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,39 +42,34 @@ def spawned(house: House) -> list[str]:
     ]
 
 
-def test_sixteen_at_once_start_one_supervisor() -> None:
-    with a_house() as house:
-        with ExitStack() as stack:
-            bridges = [BridgeProcess(house.home, house.project) for _ in range(FRONTS)]
-            for bridge in bridges:
-                stack.enter_context(bridge)
-            commits = [
-                bridge.send_call("memory.commit_episode", role="user", content=f"turn{number}")
-                for number, bridge in enumerate(bridges)
-            ]
-            statuses = [bridge.send_call("sakur4.status") for bridge in bridges]
-            contents = [
-                bridge.content(commit) for bridge, commit in zip(bridges, commits, strict=True)
-            ]
-            assert {content["seq"] for content in contents} == set(range(1, FRONTS + 1))
-            assert len({content["session_id"] for content in contents}) == FRONTS
-            for bridge, status in zip(bridges, statuses, strict=True):
-                assert bridge.content(status)["could_not_tell"] == []
-            assert [bridge.close_input() for bridge in bridges] == [0] * FRONTS
-        assert len(supervisors(house)) == 1
-        assert spawned(house) == ["supervisord started", "spawned: 'memory'", "spawned: 'worker'"]
-        # They outlive the fronts.
-        assert house.service("worker")["state"] == "RUNNING"
+@dataclass(frozen=True)
+class Crowd:
+    """Fronts that were spawned at once for an empty home, and what each was told first."""
+
+    house: House
+    bridges: list[BridgeProcess]
+    commits: list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def bare() -> Iterator[tuple[House, BridgeProcess]]:
-    """A home whose services were started by a front without any environment."""
-    with a_house() as house:
+def crowd() -> Iterator[Crowd]:
+    """Sixteen of them, without any environment: a harness may pass none."""
+    with a_house() as house, ExitStack() as stack:
         arguments = ("--home", str(house.home.path))
-        with BridgeProcess(house.home, house.project, *arguments, environment={}) as bridge:
-            bridge.call("memory.commit_episode", role="user", content="in the bare home")
-            yield house, bridge
+        bridges = [
+            BridgeProcess(house.home, house.project, *arguments, environment={})
+            for _ in range(FRONTS)
+        ]
+        for bridge in bridges:
+            stack.enter_context(bridge)
+        requests = [
+            bridge.send_call("memory.commit_episode", role="user", content=f"crowd turn{number}")
+            for number, bridge in enumerate(bridges)
+        ]
+        commits = [
+            bridge.content(request) for bridge, request in zip(bridges, requests, strict=True)
+        ]
+        yield Crowd(house, bridges, commits)
 
 
 @pytest.fixture(scope="module")
@@ -87,17 +84,30 @@ def sealed() -> Iterator[tuple[House, BridgeProcess]]:
             yield house, bridge
 
 
-def test_without_an_environment(bare: tuple[House, BridgeProcess]) -> None:
-    house, bridge = bare
-    assert bridge.call("sakur4.status")["project_root"] == str(house.project)
-    assert len(supervisors(house)) == 1
+def test_sixteen_at_once_start_one_supervisor(crowd: Crowd) -> None:
+    assert len(supervisors(crowd.house)) == 1
+    assert spawned(crowd.house) == [
+        "supervisord started",
+        "spawned: 'memory'",
+        "spawned: 'worker'",
+    ]
 
 
-def test_with_nothing_but_a_path(bare: tuple[House, BridgeProcess]) -> None:
-    house, _ = bare
-    with BridgeProcess(house.home, house.project) as bridge:
-        found = bridge.call("memory.recall", query="bare")["results"]
-    assert [hit["text"] for hit in found] == ["in the bare home"]
+def test_sixteen_at_once_are_all_answered(crowd: Crowd) -> None:
+    assert {commit["seq"] for commit in crowd.commits} == set(range(1, FRONTS + 1))
+    assert len({commit["session_id"] for commit in crowd.commits}) == FRONTS
+    for bridge in crowd.bridges:
+        status = bridge.call("sakur4.status")
+        assert status["could_not_tell"] == []
+        assert status["project_root"] == str(crowd.house.project)
+
+
+def test_services_outlive_their_fronts(crowd: Crowd) -> None:
+    assert [bridge.close_input() for bridge in crowd.bridges] == [0] * FRONTS
+    assert crowd.house.service("worker")["state"] == "RUNNING"
+    with BridgeProcess(crowd.house.home, crowd.house.project) as bridge:
+        found = bridge.call("memory.recall", query="crowd", k=100)["results"]
+    assert len(found) == FRONTS
 
 
 def test_in_the_c_locale_and_a_read_only_folder(sealed: tuple[House, BridgeProcess]) -> None:
@@ -110,15 +120,13 @@ def test_in_the_c_locale_and_a_read_only_folder(sealed: tuple[House, BridgeProce
     assert len(supervisors(house)) == 1
 
 
-def test_homes_are_apart(
-    bare: tuple[House, BridgeProcess], sealed: tuple[House, BridgeProcess]
-) -> None:
-    for (house, bridge), own, other in ((bare, "bare", "sealed"), (sealed, "sealed", "bare")):
-        assert len(bridge.call("memory.recall", query=own)["results"]) == 1
-        assert bridge.call("memory.recall", query=other)["results"] == []
-        status = bridge.call("sakur4.status")
-        assert status["store_holds_other_projects"] is False
-        assert house.home.socket("memory").exists()
-    assert bare[0].supervisor_pid() != sealed[0].supervisor_pid()
-    assert sealed[0].must("down") == {"stopped": True}
-    assert bare[1].call("sakur4.status")["episodes"] == 1
+def test_homes_are_apart(crowd: Crowd, sealed: tuple[House, BridgeProcess]) -> None:
+    house, here = sealed
+    with BridgeProcess(crowd.house.home, crowd.house.project) as there:
+        for bridge, own, other in ((here, "sealed", "crowd"), (there, "crowd", "sealed")):
+            assert bridge.call("memory.recall", query=own)["results"]
+            assert bridge.call("memory.recall", query=other)["results"] == []
+            assert bridge.call("sakur4.status")["store_holds_other_projects"] is False
+        assert house.supervisor_pid() != crowd.house.supervisor_pid()
+        assert house.must("down") == {"stopped": True}
+        assert there.call("sakur4.status")["episodes"] == FRONTS

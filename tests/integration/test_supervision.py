@@ -113,8 +113,9 @@ def test_one_that_knows_why_it_cannot_start_is_given_up_on(house: House) -> None
     assert problems == {"settings", "memory", "worker"}
 
     house.home.settings_file.write_text('log_level = "debug"')
-    assert not house.must("up")["started"]
+    assert house.run("up").out.startswith(b"started memory, worker\n")
     assert "why" not in house.service("memory")
+    assert not house.must("up")["started"]
 
 
 def test_what_a_killed_supervisor_leaves_is_replaced(raised_house: House) -> None:
@@ -123,7 +124,8 @@ def test_what_a_killed_supervisor_leaves_is_replaced(raised_house: House) -> Non
     os.kill(raised_house.supervisor_pid(), signal.SIGKILL)
     doctor = raised_house.run("doctor")
     assert doctor.code == 1
-    assert b"its supervisor was killed" in doctor.out
+    assert b"it was killed, and memory, worker went on without it" in doctor.out
+    assert b"none runs" not in doctor.out
     assert raised_house.must("up")["started"]
     assert not any(map(is_running, left))
     assert len(raised_house.must("episodes")) == 1
@@ -134,6 +136,8 @@ def test_down_ends_what_a_killed_supervisor_left(raised_house: House) -> None:
     os.kill(raised_house.supervisor_pid(), signal.SIGKILL)
     assert raised_house.must("down") == {"stopped": True}
     assert not any(map(is_running, left))
+    assert not list(raised_house.home.runtime.glob("*.sock"))
+    assert not (raised_house.home.runtime / "supervisord.pid").exists()
 
 
 @pytest.mark.parametrize("name", ["with space & 漢字 100%", "h" * 210])

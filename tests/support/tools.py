@@ -44,16 +44,16 @@ def python_with(name: str, requirement: str) -> str:
     """The path of a Python that has this package, in an environment that is kept for next time."""
     environment = ROOT / "build" / "environments" / name
     python = environment / "bin" / "python"
-    stamp = environment / "made"
+    stamp = environment / "has"
     with _one_at_a_time(name):
-        if not stamp.exists():
+        if not stamp.exists() or stamp.read_text() != requirement:
             if uv := shutil.which("uv") or _own_uv():
                 _run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, environment])
                 _run([uv, "pip", "install", "--quiet", "--python", python, requirement])
             else:
                 _run([sys.executable, "-m", "venv", "--clear", environment])
                 _run([python, "-m", "pip", "install", "--quiet", requirement])
-            stamp.touch()
+            stamp.write_text(requirement)
     return str(python)
 
 

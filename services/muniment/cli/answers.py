@@ -7,7 +7,7 @@ episode, which are null.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,17 @@ from muniment.cli.house import START_SECONDS
 from muniment.cli.output import progress
 from muniment.cli.services import reason_of_failure
 from muniment.kit.context import CallContext
-from muniment.kit.errors import MunimentError
+from muniment.kit.errors import MunimentError, PreconditionError
 from muniment.kit.paths import Home
 from muniment.kit.randomness import SystemRandomness
-from muniment.kit.supervise import ensure_running
+from muniment.kit.supervise import ensure_running, supervisor_lives
 from muniment.v1 import memory_pb2
 from muniment.workflows import episodes, pins, status
 from muniment.workflows.clients import Clients, open_clients
 from muniment.workflows.identity import ProjectIdentity, resolve_project
 from muniment.workflows.recall import recall
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "list_projects"]
 
 Answer = dict[str, Any]
 
@@ -44,9 +44,17 @@ class Asker:
         """On behalf of the project that the folder belongs to.
 
         Raises:
-            PreconditionError: The project's file cannot be read.
+            PreconditionError: The folder is gone, or the project's file cannot be read.
         """
-        return cls(home, resolve_project(folder))
+        try:
+            project = resolve_project(folder)
+        except FileNotFoundError as error:
+            raise PreconditionError(
+                "the current folder was deleted",
+                reason="CURRENT_FOLDER_GONE",
+                fix="change to another one, or name the project's with --project",
+            ) from error
+        return cls(home, project)
 
     async def commit(
         self,
@@ -64,20 +72,20 @@ class Asker:
             tool_name=tool_name,
             corrects=corrects,
         )
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             return _episode(
                 await episodes.commit_episode(clients, self._context(session_id), request)
             )
 
     async def read(self, episode_id: str) -> tuple[Answer, str]:
         """An episode's description and its content, verbatim."""
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             episode, content = await episodes.read_episode(clients, self._context(), episode_id)
         return _episode(episode), content
 
     async def episodes(self, *, session_id: str | None, limit: int) -> list[Answer]:
         """Descriptions in order of commit; all of them for limit 0."""
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             listed = episodes.list_episodes(
                 clients, self._context(), session_id=session_id, limit=limit
             )
@@ -90,7 +98,7 @@ class Asker:
             kind=memory_pb2.PinKind.Value(f"PIN_KIND_{kind.upper()}"),
             session_id=session_id,
         )
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             response = await pins.pin(clients, self._context(session_id), request)
         answer = _pin(response.pin) | {"already_pinned": response.already_pinned}
         if response.HasField("previous_kind"):
@@ -99,12 +107,12 @@ class Asker:
 
     async def unpin(self, pin_id: str) -> Answer:
         """Take a pin away; describe it."""
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             return _pin(await pins.unpin(clients, self._context(), pin_id))
 
     async def pins(self, *, session_id: str | None) -> tuple[list[Answer], int]:
         """The pins in force, and how many more hold in sessions that were not asked for."""
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             response = await pins.list_pins(clients, self._context(), session_id=session_id)
         return [_pin(one) for one in response.pins], response.other_sessions_pins
 
@@ -115,7 +123,7 @@ class Asker:
         request = memory_pb2.RecallRequest(
             query=query, k=k, session_id=session_id, file_path=file_path
         )
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             response = await recall(clients, self._context(), request)
         return {
             "query": query,
@@ -128,7 +136,7 @@ class Asker:
 
     async def status(self) -> tuple[Answer, MunimentError | None]:
         """Counts of the host and of the project, and why some are missing."""
-        async with self._memory() as clients:
+        async with _memory(self.home) as clients:
             told = await status.host_status(clients, self._context())
         answer: Answer = {
             "home": str(self.home.path),
@@ -148,11 +156,6 @@ class Asker:
         }
         return answer | {"memory": counts, "could_not_tell": []}, told.failure
 
-    async def projects(self) -> list[Answer]:
-        """The projects that the host remembers, oldest first."""
-        async with self._memory() as clients:
-            return [_project(one) for one in await status.list_projects(clients)]
-
     def _context(self, session_id: str | None = None) -> CallContext:
         # One process makes one call, so a key of its own is all that a repetition needs.
         return CallContext(
@@ -163,16 +166,23 @@ class Asker:
             idempotency_key=f"cli-{SystemRandomness().token(16).hex()}",
         )
 
-    @asynccontextmanager
-    async def _memory(self) -> AsyncIterator[Clients]:
-        """The home's services, started if they do not run."""
-        with progress("starting the services"):
-            started = ensure_running(self.home, deadline_seconds=START_SECONDS)
-            if started or reason_of_failure(self.home, MEMORY):
-                # A call would wait long for a service that knows why it cannot start.
-                await wait_until_healthy(self.home, (MEMORY,), deadline_seconds=START_SECONDS)
-        async with open_clients(self.home) as clients:
-            yield clients
+
+async def list_projects(home: Home) -> list[Answer]:
+    """The projects that the host remembers, oldest first."""
+    async with _memory(home) as clients:
+        return [_project(one) for one in await status.list_projects(clients)]
+
+
+@asynccontextmanager
+async def _memory(home: Home) -> AsyncIterator[Clients]:
+    """The home's services, started if they do not run."""
+    with nullcontext() if supervisor_lives(home) else progress("starting the services"):
+        started = ensure_running(home, deadline_seconds=START_SECONDS)
+        if started or reason_of_failure(home, MEMORY):
+            # A call would wait long for a service that knows why it cannot start.
+            await wait_until_healthy(home, (MEMORY,), deadline_seconds=START_SECONDS)
+    async with open_clients(home) as clients:
+        yield clients
 
 
 def _episode(episode: memory_pb2.Episode) -> Answer:

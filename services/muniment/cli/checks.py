@@ -8,6 +8,7 @@ import shlex
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -27,8 +28,9 @@ from muniment.workflows.status import describe_memory
 
 __all__ = ["Finding", "examine"]
 
-_DISK_WARNING_BYTES = 1024**3
-_DISK_PROBLEM_BYTES = 100 * 1024**2
+_MIB, _GIB = 1024**2, 1024**3
+_DISK_WARNING_BYTES = _GIB
+_DISK_PROBLEM_BYTES = 100 * _MIB
 
 _START_SECONDS = 15
 """How long a service may take until it answers."""
@@ -51,17 +53,19 @@ class Finding:
 
 async def examine(home: Home) -> list[Finding]:
     """Look at the installation, the home, the settings and the services, in this order."""
+    unusable = list(_check_place(home))
     findings = [
         _check_version(),
         _check_bridge(),
-        *_check_modes(home),
+        *(unusable or _check_modes(home)),
         _check_disk(home),
         *_check_settings(home),
         *_check_variables(),
         *_check_other_store(),
     ]
-    findings += [finding async for finding in _check_services(home)]
-    return findings
+    services = [finding async for finding in _check_services(home)]
+    # "None runs; the first call starts it" would be untrue of a home that cannot be used.
+    return findings + [one for one in services if not unusable or one.level != "ok"]
 
 
 def _check_version() -> Finding:
@@ -76,6 +80,29 @@ def _check_bridge() -> Finding:
             "bridge", "problem", "muniment-mcp is not installed", "install muniment again"
         )
     return Finding("bridge", "ok", f"harnesses spawn {command}")
+
+
+def _check_place(home: Home) -> Iterator[Finding]:
+    """What keeps the home from being made, or written to."""
+    place = _nearest(home.path)
+    if not place.is_dir():
+        told, fix = f"{place} is not a folder", "move it away"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        told, fix = f"nothing can be written to {place}", "make it writable"
+    else:
+        return
+    told = told if place == home.path else f"{home.path} cannot be made: {told}"
+    fix = f"{fix}, or choose another home with MUNIMENT_HOME"
+    yield Finding("folders", "problem", told, fix)
+
+
+def _nearest(path: Path) -> Path:
+    """The path, or the nearest above it that exists."""
+    for candidate in (path, *path.parents):
+        with suppress(OSError):
+            candidate.stat()
+            return candidate
+    return Path(path.anchor)
 
 
 def _check_modes(home: Home) -> Iterator[Finding]:
@@ -107,9 +134,10 @@ def _check_mode(path: Path, most: int) -> Finding | None:
     except FileNotFoundError:
         return None
     mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid != os.getuid():
-        told = f"{path} belongs to another user"
-        return Finding("folders", "problem", told, "remove it, or choose another home")
+    if found.st_uid != os.getuid() or stat.S_ISLNK(found.st_mode):
+        told = "is a link" if stat.S_ISLNK(found.st_mode) else "belongs to another user"
+        fix = "remove it, or choose another home"
+        return Finding("folders", "problem", f"{path} {told}", fix)
     if mode & 0o077:
         told = f"others can use {path} (mode {mode:o})"
         return Finding("folders", "problem", told, f"chmod {most:o} {shlex.quote(str(path))}")
@@ -117,9 +145,10 @@ def _check_mode(path: Path, most: int) -> Finding | None:
 
 
 def _check_disk(home: Home) -> Finding:
-    place = next(path for path in (home.path, *home.path.parents) if path.exists())
+    place = _nearest(home.path)
     free = shutil.disk_usage(place).free
-    told = f"{free / 1024**3:.1f} GiB are free at {place}"
+    size = f"{free / _GIB:.1f} GiB" if free >= _GIB else f"{free / _MIB:.0f} MiB"
+    told = f"{size} are free at {place}"
     if free < _DISK_PROBLEM_BYTES:
         return Finding("disk", "problem", told, "make room: writes will be refused soon")
     if free < _DISK_WARNING_BYTES:
@@ -160,27 +189,36 @@ def _check_other_store() -> Iterator[Finding]:
 
 
 async def _check_services(home: Home) -> AsyncIterator[Finding]:
-    if not supervisor_lives(home):
-        told = "none runs; the first call of a harness starts it, and so does `muniment up`"
-        yield Finding("supervisor", "ok", told)
-        for name in service_names(home):
-            why = reason_of_failure(home, name)
-            if await answers(home, name):
-                told = "runs, but its supervisor was killed"
-                yield Finding(name, "problem", told, "`muniment up` replaces it")
-            elif why:
-                told = f"could not start the last time: {why}"
-                yield Finding(name, "problem", told, "then run `muniment up`")
-        return
     try:
+        lives = supervisor_lives(home)
         services = list_services(home)
     except MunimentError as error:
         yield Finding("supervisor", "problem", error.message, error.fix)
+        return
+    if not lives:
+        async for finding in _check_leftovers(home):
+            yield finding
         return
     yield Finding("supervisor", "ok", f"answers on {home.socket('supervisor')}")
     for service in services:
         async for finding in _check_service(home, service):
             yield finding
+
+
+async def _check_leftovers(home: Home) -> AsyncIterator[Finding]:
+    """What there is without a supervisor."""
+    names = service_names(home)
+    left = [name for name in names if await answers(home, name)]
+    if left:
+        told = f"it was killed, and {', '.join(left)} went on without it"
+        yield Finding("supervisor", "problem", told, "`muniment up` replaces them all")
+    else:
+        told = "none runs; the first call of a harness starts it, and so does `muniment up`"
+        yield Finding("supervisor", "ok", told)
+    for name in names:
+        if name not in left and (why := reason_of_failure(home, name)):
+            told = f"could not start the last time: {why}"
+            yield Finding(name, "problem", told, "then run `muniment up`")
 
 
 async def _check_service(home: Home, service: ServiceProcess) -> AsyncIterator[Finding]:
@@ -223,7 +261,7 @@ def _store(described: common_pb2.DescribeResponse) -> str:
     index = f"index {behind} changes behind" if behind > 0 else "index up to date"
     return (
         f"; store {store.path}, schema {store.schema_version}, "
-        f"{store.change_position} changes, {store.size_bytes / 1024**2:.1f} MiB, {index}"
+        f"{store.change_position} changes, {store.size_bytes / _MIB:.1f} MiB, {index}"
     )
 
 

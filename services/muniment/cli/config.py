@@ -12,12 +12,14 @@ from muniment.kit.paths import Home
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The host's settings.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="The host's settings.", invoke_without_command=True, rich_markup_mode=None)
 
 
 @app.callback()
-def _config() -> None:
-    """Make a group of it, even with one command."""
+def _config(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit
 
 
 @app.command()

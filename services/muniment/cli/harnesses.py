@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -24,19 +25,30 @@ def bridge_command() -> Path | None:
 
 
 def registrations(home: Home, command: Path) -> dict[str, str]:
-    """What to run or to paste, by harness. The home is named, since harnesses drop variables."""
-    variable, program = {HOME_VARIABLE: str(home.path)}, str(command)
-    opencode = {
-        "mcp": {"muniment": {"type": "local", "command": [program], "environment": variable}}
-    }
+    """What to run or to paste, by harness. The home is named where a harness might miss it."""
+    program, path = str(command), str(home.path)
+    claude = ["claude", "mcp", "add", "--scope", "user", "muniment"]
+    codex = [
+        "[mcp_servers.muniment]",
+        f"command = {_quoted(program)}",
+        "startup_timeout_sec = 20",
+        "required = true",
+    ]
+    opencode: dict[str, object] = {"type": "local", "command": [program]}
+    if not _finds_without_variables(home):
+        claude += ["--env", f"{HOME_VARIABLE}={path}"]
+        codex.append(f"env = {{ {HOME_VARIABLE} = {_quoted(path)} }}")
+        opencode["environment"] = {HOME_VARIABLE: path}
     return {
-        "Claude Code": "claude mcp add --scope user muniment "
-        f"--env {shlex.quote(f'{HOME_VARIABLE}={home.path}')} -- {shlex.quote(program)}",
-        "Codex (config.toml)": "[mcp_servers.muniment]\n"
-        f"command = {_quoted(program)}\n"
-        f"env = {{ {HOME_VARIABLE} = {_quoted(str(home.path))} }}",
-        "OpenCode (opencode.json)": json.dumps(opencode, ensure_ascii=False),
+        "Claude Code": shlex.join([*claude, "--", program]),
+        "Codex (config.toml)": "\n".join(codex),
+        "OpenCode (opencode.json)": json.dumps({"mcp": {"muniment": opencode}}, ensure_ascii=False),
     }
+
+
+def _finds_without_variables(home: Home) -> bool:
+    # Harnesses drop variables, and this one moves the platform's data folder.
+    return home == Home.default() and "XDG_DATA_HOME" not in os.environ
 
 
 def _quoted(text: str) -> str:

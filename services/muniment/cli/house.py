@@ -22,7 +22,13 @@ from muniment.cli.supervisor_client import SupervisorClient
 from muniment.kit.clock import SystemClock
 from muniment.kit.errors import TimedOutError, UnavailableError
 from muniment.kit.paths import Home
-from muniment.kit.supervise import end_leftovers, ensure_running, supervisor_lives
+from muniment.kit.supervise import (
+    SUPERVISOR,
+    end_leftovers,
+    ensure_running,
+    remove_leftovers,
+    supervisor_lives,
+)
 
 __all__ = ["START_SECONDS", "down", "ps", "restart", "up"]
 
@@ -45,16 +51,17 @@ def up(context: typer.Context, json: Json = False) -> None:
     from muniment.cli.health import wait_until_healthy
 
     home: Home = context.obj
-    with progress("starting the services"):
-        started = ensure_running(home, deadline_seconds=START_SECONDS)
+    lives = supervisor_lives(home)
+    with progress("waiting for the services" if lives else "starting the services"):
+        begun = ensure_running(home, deadline_seconds=START_SECONDS)
         names = [one.name for one in list_services(home)]
-        if not started:
-            _start(home, names)
+        again = [] if begun else _start(home, names)
         services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=_UP_SECONDS))
     if json:
-        print_json({"started": started, "services": as_json(home, services)})
+        print_json({"started": begun or bool(again), "services": as_json(home, services)})
         return
-    print_text("started" if started else "already running")
+    some = f"started {', '.join(again)}" if again else "already running"
+    print_text("started" if begun else some)
     print_services(home, services)
 
 
@@ -69,6 +76,8 @@ def down(context: typer.Context, json: Json = False) -> None:
         if stopped:
             _shut_down(home)
         stopped |= end_leftovers(home, deadline_seconds=_DRAIN_SECONDS)
+        if home.socket(SUPERVISOR).exists():
+            remove_leftovers(home)
     if json:
         print_json({"stopped": stopped})
     else:
@@ -109,12 +118,14 @@ def restart(
         print_services(home, services)
 
 
-def _start(home: Home, names: Sequence[str]) -> None:
+def _start(home: Home, names: Sequence[str]) -> list[str]:
+    """Begin to start those of the services that do not run; return which."""
     client = SupervisorClient(home)
     states = {one.name: one.state for one in client.processes()}
-    for name in names:
-        if states.get(name) in NOT_RUNNING:
-            client.start(name)
+    stopped = [name for name in names if states.get(name) in NOT_RUNNING]
+    for name in stopped:
+        client.start(name)
+    return stopped
 
 
 def _stop(home: Home, names: Sequence[str]) -> None:

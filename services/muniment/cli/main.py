@@ -13,7 +13,8 @@ import typer
 
 from muniment.cli import config, doctor, house, logs, memory, metrics
 from muniment.cli.output import print_error
-from muniment.kit.errors import InternalError, InvalidArgumentError, MunimentError
+from muniment.cli.usage import wrong_usage
+from muniment.kit.errors import InternalError, MunimentError, PreconditionError
 from muniment.kit.paths import Home
 
 __all__ = ["app", "main", "run"]
@@ -83,7 +84,14 @@ def _begin(
     if context.invoked_subcommand is None:
         print(context.get_help())
         raise typer.Exit
-    context.obj = Home.locate(home)
+    try:
+        context.obj = Home.locate(home)
+    except FileNotFoundError as error:
+        raise PreconditionError(
+            "the current folder was deleted, and the home is relative to it",
+            reason="CURRENT_FOLDER_GONE",
+            fix="change to another one, or give --home as an absolute path",
+        ) from error
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -97,12 +105,7 @@ def run(arguments: Sequence[str]) -> int:
         print_error(error, as_json=as_json)
         return _FAILED
     except typer.TyperException as error:
-        wrong = InvalidArgumentError(
-            " ".join(error.format_message().split()).rstrip("."),
-            reason="USAGE",
-            fix="`muniment --help` lists commands and options",
-        )
-        print_error(wrong, as_json=as_json)
+        print_error(wrong_usage(error), as_json=as_json)
         return _USAGE
     except (KeyboardInterrupt, typer.Abort):
         return _INTERRUPTED

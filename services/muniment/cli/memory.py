@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from muniment.cli.output import Json, print_json, print_table, print_text
+from muniment.cli.output import (
+    Json,
+    counted,
+    print_json,
+    print_table,
+    print_text,
+    to_the_second,
+)
 from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.paths import Home
 
@@ -72,7 +79,8 @@ def commit(
     if json:
         print_json(told)
     else:
-        print_text(f"{told['episode_id']} (number {told['seq']}, {told['token_count']} tokens)")
+        tokens = counted(told["token_count"], "token")
+        print_text(f"{told['episode_id']} (number {told['seq']}, {tokens})")
 
 
 def show(
@@ -108,18 +116,20 @@ def episodes(
         [
             one["episode_id"],
             str(one["seq"]),
-            one["session_id"] or "-",
+            one["session_id"] or "",
             one["role"],
-            one["tool_name"] or "-",
+            one["tool_name"] or "",
             str(one["token_count"]),
-            str(one["content_bytes"]),
-            one["created_at"],
-            f"superseded by {one['superseded_by']}" if "superseded_by" in one else "",
+            to_the_second(one["created_at"]),
+            one.get("superseded_by", ""),
         ]
         for one in told
     ]
-    columns = ["episode", "number", "session", "role", "tool", "tokens", "bytes", "committed", ""]
-    print_table(columns, rows)
+    columns = ["episode", "number", "session", "role", "tool", "tokens", "committed"]
+    if rows:
+        print_table([*columns, "superseded by"], rows, whole=("episode", "superseded by"))
+    else:
+        print_text("no episodes")
 
 
 def pin(
@@ -143,7 +153,7 @@ def pin(
         return
     news = "was pinned already" if told["already_pinned"] else "pinned"
     before = f", {told['previous_kind']} before" if "previous_kind" in told else ""
-    cost = f"{told['token_cost']} tokens in every prompt"
+    cost = f"{counted(told['token_cost'], 'token')} in every prompt"
     print_text(f"{told['pin_id']} {news} ({told['kind']}{before}; {cost})")
 
 
@@ -175,10 +185,11 @@ def pins(
     if json:
         print_json(told)
         return
-    rows = [
-        [one["pin_id"], one["kind"], one.get("session_id", "-"), one["content"]] for one in told
-    ]
-    print_table(["pin", "kind", "session", "rule"], rows)
+    rows = [[one["pin_id"], one["kind"], one.get("session_id", ""), one["content"]] for one in told]
+    if rows:
+        print_table(["pin", "kind", "session", "rule"], rows, whole=("pin",))
+    else:
+        print_text("nothing is pinned")
     if others:
         print_text(f"{others} more in other sessions; --session lists one's")
 
@@ -217,18 +228,20 @@ def status(context: typer.Context, project: Project = Path(), json: Json = False
         here = told["project"]
         print_text(f"home     {told['home']}")
         print_text(f"project  {here['project_id']} at {here['root']}")
-        print_text(f"         {counts['episodes']} episodes, {counts['pins']} pins")
-        print_text(
-            f"host     {counts['host_episodes']} episodes, {counts['host_pins']} pins, "
-            f"{counts['host_projects']} projects"
-        )
+        print_text(f"         {_totals(counts['episodes'], counts['pins'])}")
+        host = _totals(counts["host_episodes"], counts["host_pins"])
+        print_text(f"host     {host}, {counted(counts['host_projects'], 'project')}")
     if failure is not None:
         raise failure
 
 
 def projects(context: typer.Context, json: Json = False) -> None:
     """List the projects that the host remembers."""
-    told = asyncio.run(_asker(context, Path()).projects())
+    # gRPC and the contracts take half a second to import, and other commands do without.
+    from muniment.cli.answers import list_projects
+
+    home: Home = context.obj
+    told = asyncio.run(list_projects(home))
     if json:
         print_json(told)
         return
@@ -237,20 +250,26 @@ def projects(context: typer.Context, json: Json = False) -> None:
             one["project_id"],
             str(one["episodes"]),
             str(one["pins"]),
-            one["created_at"],
-            one["roots"][-1] if one["roots"] else "-",
+            to_the_second(one["created_at"]),
+            one["roots"][-1] if one["roots"] else "",
         ]
         for one in told
     ]
-    print_table(["project", "episodes", "pins", "since", "root"], rows)
+    if rows:
+        print_table(["project", "episodes", "pins", "since", "root"], rows, whole=("project",))
+    else:
+        print_text("no projects")
 
 
 def _asker(context: typer.Context, project: Path) -> Asker:
-    # gRPC and the contracts take half a second to import, and other commands do without.
-    from muniment.cli.answers import Asker
+    from muniment.cli.answers import Asker  # Slow to import, as above.
 
     home: Home = context.obj
     return Asker.of(home, project)
+
+
+def _totals(episodes: int, pins: int) -> str:
+    return f"{counted(episodes, 'episode')}, {counted(pins, 'pin')}"
 
 
 def _describe_hit(hit: dict[str, Any]) -> str:

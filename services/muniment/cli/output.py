@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -18,12 +18,14 @@ from muniment.kit.errors import MunimentError
 
 __all__ = [
     "Json",
+    "counted",
     "print_error",
     "print_json",
     "print_table",
     "print_text",
     "printable",
     "progress",
+    "to_the_second",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -61,26 +63,59 @@ def print_text(text: str) -> None:
     print(printable(text, one_line=False))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows of cells under their columns' names; the last column may be long."""
-    clean = [[printable(cell) for cell in row] for row in rows]
+def counted(number: int, noun: str) -> str:
+    """The number with its noun, which takes an s unless there is one: `1 pin`, `0 pins`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def to_the_second(timestamp: str) -> str:
+    """An RFC 3339 timestamp in UTC without fractions; a blank lets a narrow table break it."""
+    return f"{timestamp[:10]} {timestamp[11:19]}Z"
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, whole: Collection[str] = ()
+) -> None:
+    """Print rows of cells under their columns' names; the last column may be long.
+
+    A column without any value is left out; other empty cells show a dash.
+
+    Args:
+        columns: Names, in order.
+        rows: As many cells each as there are columns.
+        whole: Columns whose cells are never broken, however narrow the terminal is: ids.
+    """
+    shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    names = [columns[index] for index in shown]
+    clean = [[printable(row[index]) or "-" for index in shown] for row in rows]
     if sys.stdout.isatty():
-        _print_rich_table(columns, clean)
+        _print_rich_table(names, clean, whole)
     else:
-        _print_plain_table(columns, clean)
+        _print_plain_table(names, clean)
 
 
-def _print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_rich_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[str]
+) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column.upper(), overflow="fold")
+    least = 0
+    for column, *cells in zip(columns, *rows, strict=True):
+        widest = max(map(cell_len, [column, *cells])) if column in whole else None
+        table.add_column(
+            column.upper(), overflow="fold", min_width=widest, no_wrap=widest is not None
+        )
+        least += (widest or cell_len(column)) + len("  ")
     for row in rows:
         table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    Console(file=sys.stdout).print(table)
+    console = Console(file=sys.stdout)
+    # Where not even that fits, the terminal breaks the lines, and nothing is cut off.
+    console.width = max(console.width, least)
+    console.print(table)
 
 
 def _print_plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

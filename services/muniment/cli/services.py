@@ -90,21 +90,17 @@ def as_json(home: Home, services: list[ServiceProcess]) -> list[dict[str, object
 
 def print_services(home: Home, services: list[ServiceProcess]) -> None:
     """Print services as a table."""
-    columns = ["name", "state", "pid", "uptime"]
-    reasons = [_why(home, one) or "" for one in services]
     rows = [
         [
             one.name,
             one.state,
             "-" if one.pid is None else str(one.pid),
             "-" if one.uptime_seconds is None else _duration(one.uptime_seconds),
+            _why(home, one) or "",
         ]
         for one in services
     ]
-    if any(reasons):
-        columns.append("why")
-        rows = [[*row, reason] for row, reason in zip(rows, reasons, strict=True)]
-    print_table(columns, rows)
+    print_table(["name", "state", "pid", "uptime", "why"], rows)
 
 
 def _why(home: Home, service: ServiceProcess) -> str | None:

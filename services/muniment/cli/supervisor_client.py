@@ -52,7 +52,7 @@ class SupervisorClient:
     """
 
     def __init__(self, home: Home) -> None:
-        self._socket = home.socket(SUPERVISOR)
+        self._home = home
 
     def processes(self) -> list[ServiceProcess]:
         """All supervised processes, by name."""
@@ -81,7 +81,7 @@ class SupervisorClient:
 
     def _call(self, name: str, *arguments: object, fine: int | None = None) -> object:
         """Make the call; a fault with the code `fine` means that there is nothing to do."""
-        transport = _UnixTransport(self._socket)
+        transport = _UnixTransport(self._home.socket(SUPERVISOR))
         try:
             with xmlrpc.client.ServerProxy("http://localhost", transport=transport) as proxy:
                 answer: object = getattr(proxy.supervisor, name)(*arguments)
@@ -92,6 +92,12 @@ class SupervisorClient:
             raise _told(fault, arguments) from fault
         except (FileNotFoundError, ConnectionError) as error:
             raise not_running() from error
+        except NotADirectoryError as error:
+            raise PreconditionError(
+                f"the home {self._home.path} is not a folder",
+                reason="FOLDER_UNUSABLE",
+                fix="choose another home with --home or MUNIMENT_HOME",
+            ) from error
         except (OSError, http.client.HTTPException, xmlrpc.client.Error) as error:
             raise UnavailableError(
                 f"the supervisor does not answer: {error}",

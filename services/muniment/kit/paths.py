@@ -33,6 +33,11 @@ class Home:
         named = explicit or os.environ.get(HOME_VARIABLE)
         if named:
             return cls(Path(named).expanduser().resolve())
+        return cls.default()
+
+    @classmethod
+    def default(cls) -> Home:
+        """The home in the platform's data folder, whatever MUNIMENT_HOME says."""
         import platformdirs  # Costs the front 10 ms, so only where it is needed.
 
         return cls(Path(platformdirs.user_data_path("muniment", appauthor=False)).resolve())

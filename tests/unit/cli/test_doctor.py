@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from muniment.cli.main import run
 from muniment.kit.paths import Home
 from tests.unit.cli.conftest import Ran, Runner
 
@@ -56,6 +57,34 @@ def test_sockets_that_others_may_use_are_found(muniment: Runner, home: Home) -> 
     (found,) = findings(muniment("doctor", "--json"), "problem")
     assert found["message"] == f"others can use {socket} (mode 666)"
     assert found["fix"] == f"chmod 600 {socket}"
+
+
+def test_a_link_in_place_of_a_folder_is_found(muniment: Runner, home: Home, tmp_path: Path) -> None:
+    home.path.mkdir(mode=0o700)
+    home.logs.symlink_to(tmp_path)
+    (found,) = findings(muniment("doctor", "--json"), "problem")
+    assert found["message"] == f"{home.logs} is a link"
+    assert found["fix"] == "remove it, or choose another home"
+
+
+@pytest.mark.parametrize("below", ["", "below"])
+def test_a_home_that_is_a_file_is_found(muniment: Runner, home: Home, below: str) -> None:
+    home.path.write_text("")
+    ran = muniment("--home", str(home.path / below), "doctor", "--json")
+    assert ran.code == 1
+    (found,) = findings(ran, "problem")
+    assert f"{home.path} is not a folder" in found["message"]
+    assert "supervisor" not in {one["check"] for one in ran.json["findings"]}
+
+
+def test_a_home_that_cannot_be_written_to_is_found(
+    muniment: Runner, home: Home, read_only: None
+) -> None:
+    (found,) = findings(muniment("doctor", "--json"), "problem")
+    assert found["message"] == f"nothing can be written to {home.path}"
+    missing = home.path / "missing"
+    (found,) = findings(muniment("--home", str(missing), "doctor", "--json"), "problem")
+    assert found["message"] == f"{missing} cannot be made: nothing can be written to {home.path}"
 
 
 @pytest.mark.parametrize(
@@ -127,13 +156,21 @@ class Usage(NamedTuple):
     free: int
 
 
-@pytest.mark.parametrize(("free", "level"), [(10**7, "problem"), (5 * 10**8, "warning")])
+@pytest.mark.parametrize(
+    ("free", "level", "size"),
+    [
+        (40 * 1024**2, "problem", "40 MiB"),
+        (500 * 1024**2, "warning", "500 MiB"),
+        (3 * 1024**3, "ok", "3.0 GiB"),
+    ],
+)
 def test_a_full_disk_is_found(
-    muniment: Runner, monkeypatch: pytest.MonkeyPatch, free: int, level: str
+    muniment: Runner, monkeypatch: pytest.MonkeyPatch, free: int, level: str, size: str
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**12, 10**12 - free, free))
-    (found,) = findings(muniment("doctor", "--json"), level)
-    assert found["check"] == "disk"
+    told = findings(muniment("doctor", "--json"), level)
+    (found,) = (one for one in told if one["check"] == "disk")
+    assert found["message"].startswith(f"{size} are free at ")
 
 
 def test_registrations_name_the_bridge_and_the_home(muniment: Runner, home: Home) -> None:
@@ -144,7 +181,26 @@ def test_registrations_name_the_bridge_and_the_home(muniment: Runner, home: Home
     assert words[words.index("--env") + 1] == f"MUNIMENT_HOME={home.path}"
     assert words[-2:] == ["--", program]
     codex = tomllib.loads(ready["Codex (config.toml)"])["mcp_servers"]["muniment"]
-    assert codex == {"command": program, "env": {"MUNIMENT_HOME": str(home.path)}}
+    assert codex == {
+        "command": program,
+        "startup_timeout_sec": 20,
+        "required": True,
+        "env": {"MUNIMENT_HOME": str(home.path)},
+    }
     opencode = json.loads(ready["OpenCode (opencode.json)"])["mcp"]["muniment"]
     assert opencode["command"] == [program]
     assert opencode["environment"] == {"MUNIMENT_HOME": str(home.path)}
+
+
+def test_a_home_that_is_found_anyway_is_not_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("MUNIMENT_HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    run(["doctor", "--json"])
+    assert "MUNIMENT_HOME" not in capsys.readouterr().out
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    run(["doctor", "--json"])
+    for text in json.loads(capsys.readouterr().out)["registrations"].values():
+        assert str(tmp_path / "data" / "muniment") in text

@@ -51,6 +51,21 @@ def test_down_has_nothing_to_do(muniment: Runner, home: Home) -> None:
     assert not home.path.exists()
 
 
+def test_a_home_on_a_read_only_file_system_is_looked_at_all_the_same(
+    muniment: Runner, home: Home, read_only: None
+) -> None:
+    assert muniment("ps").code == 0
+    assert muniment("down").out == "nothing was running\n"
+
+
+def test_a_home_that_is_a_file_is_told(muniment: Runner, home: Home) -> None:
+    home.path.write_text("")
+    assert muniment("ps").code == 0
+    ran = muniment("restart", "memory", "--json")
+    assert (ran.code, ran.error["reason"]) == (1, "FOLDER_UNUSABLE")
+    assert ran.error["message"] == f"the home {home.path} is not a folder"
+
+
 @pytest.mark.parametrize("words", [["restart", "memory"], ["metrics"]])
 def test_what_needs_a_supervisor_says_how_to_start_one(muniment: Runner, words: list[str]) -> None:
     ran = muniment(*words, "--json")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from muniment.cli import house
 from muniment.cli.main import run
+from muniment.kit.paths import Home
 from tests.unit.cli.conftest import Runner
 
 
@@ -24,23 +26,10 @@ def test_version_needs_no_home(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("muniment ")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["brew"], "No such command 'brew'"),
-        (["ps", "--hot"], "No such option: --hot"),
-        (["restart"], "Missing argument 'service'"),
-        (["commit", "--role", "cook", "text"], "'cook' is not one of"),
-        (["recall", "-k", "101", "words"], "less than or equal to 100"),
-        (["status", "--project", "/no/such/folder"], "does not exist"),
-    ],
-)
-def test_wrong_usage_exits_with_2(muniment: Runner, words: list[str], message: str) -> None:
-    ran = muniment(*words)
-    assert (ran.code, ran.out) == (2, "")
-    assert message in ran.err
-    assert ran.err.startswith("muniment: ")
-    assert ran.err.count("\n") == 1
+def test_a_group_without_a_command_helps(muniment: Runner) -> None:
+    ran = muniment("config")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("Usage: muniment config")
 
 
 def test_wrong_usage_is_json_where_asked_for(muniment: Runner) -> None:
@@ -64,6 +53,34 @@ def test_an_error_names_its_field_and_its_fix(muniment: Runner) -> None:
         "field": "service",
         "fix": "use one of memory, worker, all",
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        (["pins"], "--project"),
+        (["recall", "words"], "--project"),
+        (["--home", "relative", "ps"], "--home as an absolute path"),
+    ],
+)
+def test_a_deleted_current_folder_is_told(
+    home: Home, tmp_path: Path, words: list[str], way_out: str
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    script = 'rmdir "$PWD" && exec "$@"'
+    ran = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-m", "muniment.cli", *words],
+        cwd=folder,
+        env={**os.environ, "MUNIMENT_HOME": str(home.path)},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("muniment: the current folder was deleted")
+    assert way_out in ran.stderr
+    assert not home.path.exists()
 
 
 def test_a_defect_is_one_line_that_says_where(

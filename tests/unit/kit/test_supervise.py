@@ -129,6 +129,27 @@ def test_a_killed_supervisor_is_replaced(home: Home) -> None:
     assert supervise.ensure_running(home, deadline_seconds=20)
 
 
+def test_looking_for_one_makes_and_changes_nothing(home: Home) -> None:
+    home.runtime.mkdir(mode=0o700, parents=True)
+    assert not supervise.supervisor_lives(home)
+    assert not list(home.runtime.iterdir())
+    home.runtime.rmdir()
+    home.runtime.write_text("")
+    assert not supervise.supervisor_lives(home)
+
+
+@pytest.mark.usefixtures("no_services")
+def test_what_a_killed_one_left_is_removed_and_nothing_of_one_that_lives(home: Home) -> None:
+    left = [home.socket("supervisor"), home.runtime / "supervisord.pid"]
+    supervise.ensure_running(home, deadline_seconds=20)
+    supervise.remove_leftovers(home)
+    assert all(path.exists() for path in left)
+    os.kill(supervisor_pid(home), signal.SIGKILL)
+    until(lambda: not supervise.supervisor_lives(home), "the supervisor is dead")
+    supervise.remove_leftovers(home)
+    assert not any(path.exists() for path in left)
+
+
 @pytest.mark.usefixtures("no_services")
 def test_one_that_goes_down_is_waited_for_and_replaced(home: Home) -> None:
     supervise.ensure_running(home, deadline_seconds=20)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.kit.errors import InvalidArgumentError, NotFoundError
+from muniment.kit.errors import InvalidArgumentError, NotFoundError, UnavailableError
+from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.paths import Home
 from muniment.memory import recall as recall_module
 from muniment.memory.limits import (
@@ -381,6 +382,28 @@ async def test_what_is_written_meanwhile_is_not_missed_and_disturbs_nobody(memor
         assert look(reader) == {"needle kept"}
     with memory.store.read() as reader:
         assert look(reader) == {"needle kept", "needle new", "needle newly pinned"}
+
+
+async def test_a_pin_that_is_gone_is_not_recalled_though_the_index_is_behind(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = memory.agent()
+    pin = (await agent.pin("needle pinned")).pin
+    failed = asyncio.Event()
+    tell = asyncio.get_running_loop().call_soon_threadsafe
+
+    def fails(*_: object) -> None:
+        tell(failed.set)
+        raise UnavailableError("disk is full", reason="INDEX_UNAVAILABLE")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LexicalIndex, "apply", fails)
+        unpinning = asyncio.ensure_future(agent.unpin(pin.pin_id))
+        await asyncio.wait_for(failed.wait(), 20)
+        assert not (await agent.pins()).pins
+        assert await agent.found("needle") == []
+    assert await unpinning == pin
+    assert await agent.found("needle") == []
 
 
 async def test_reading_and_writing_at_once(memory: Memory) -> None:

@@ -67,6 +67,7 @@ def keys(index: LexicalIndex, query: str, within: str = ALL, limit: int = 10) ->
         ("What was it?", "what was it"),
         ("don't", "don't"),
         ("\u1c90\u1c91", "\u1c90\u1c91"),
+        ("\u19b3 \u19b9", "\u19b9"),
         ("\U0001e900\U0001e901", "\U0001e900\U0001e901"),
     ],
 )

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import lmdb
@@ -36,6 +37,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def put(store: Store, table: Table[store_pb2.StoredContent], *key: str | int, text: str) -> None:
     store.write(lambda writer: writer.put(table, *key, value=content(text))).result()
+
+
+def put_number(number: int, writer: Writer) -> None:
+    writer.put(ROWS, number, value=content("x"))
 
 
 def changes(reader: Reader) -> list[tuple[str, tuple[object, ...]]]:
@@ -135,6 +140,15 @@ TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(max_examples=8, stateful_step_count=25, deadline=None)
 
 
+def test_a_prefix_is_whole_parts(store: Store) -> None:
+    for name in ("a", "a\0", "a\0b", "ab", ""):
+        put(store, ROWS, name, 1, text=name)
+    with store.read() as reader:
+        for name in ("a", "a\0", ""):
+            assert [key for key, _ in reader.scan(ROWS, name)] == [(name, 1)]
+        assert len(list(reader.scan(ROWS))) == 5
+
+
 def test_a_reader_sees_one_moment(store: Store) -> None:
     put(store, ROWS, "a", text="first")
     with store.read() as reader:
@@ -186,10 +200,7 @@ def test_writers_take_turns(store: Store) -> None:
 
 def test_what_was_asked_for_is_written_before_it_closes(tmp_path: Path) -> None:
     store = a_store(tmp_path / "store")
-    futures = [
-        store.write(lambda writer, key=key: writer.put(ROWS, key, value=content("x")))  # type: ignore[misc]
-        for key in range(20)
-    ]
+    futures = [store.write(partial(put_number, number)) for number in range(20)]
     store.close()
     assert all(future.done() for future in futures)
     store = a_store(tmp_path / "store")
