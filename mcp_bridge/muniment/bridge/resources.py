@@ -48,7 +48,9 @@ async def _anchors(call: Call, project_id: str) -> str:
         deadline_seconds=call.deadline_seconds,
     )
     lines = [
-        pin.rendered + (" (this session only)" if pin.HasField("session_id") else "")
+        # Indented behind its first line, so that no rule can pass for another one.
+        pin.rendered.replace("\n", "\n    ")
+        + (" (this session only)" if pin.HasField("session_id") else "")
         for pin in response.pins
     ]
     if not lines:
@@ -68,10 +70,12 @@ async def _status(call: Call, project_id: str) -> str:
             fix="read it under that id",
         )
     content = await status_content(call)
-    return "\n".join(
-        f"{name}: {', '.join(value) or 'nothing' if isinstance(value, list) else value}"
-        for name, value in content.items()
-    )
+    return "\n".join(f"{name}: {_on_one_line(value)}" for name, value in content.items())
+
+
+def _on_one_line(value: object) -> str:
+    text = (", ".join(value) or "nothing") if isinstance(value, list) else str(value)
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 RESOURCES = (
