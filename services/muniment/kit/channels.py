@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import grpc
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
@@ -98,11 +98,26 @@ class Caller:
         context: CallContext,
         deadline_seconds: float,
     ) -> AsyncIterator[Response]:
-        """The responses of a streaming read. A stream that broke is not begun again."""
-        call = method(request, timeout=deadline_seconds, metadata=context.to_metadata())
+        """The responses of a streaming read.
+
+        A service that is away is waited for; a stream that broke in its middle is not begun again.
+        """
+
+        async def begin(
+            left: float,
+        ) -> tuple[grpc.aio.UnaryStreamCall[Request, Response], object]:
+            call = method(request, timeout=left, metadata=context.to_metadata())
+            try:
+                return call, await call.read()
+            except BaseException:
+                call.cancel()
+                raise
+
+        call, response = await self._persist(begin, deadline_seconds)
         try:
-            async for response in call:
-                yield response
+            while response is not grpc.aio.EOF:
+                yield cast(Response, response)
+                response = await call.read()
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self.service) from error
         finally:

@@ -213,6 +213,13 @@ async def test_responses_stream_through(home: Home) -> None:
         assert [part.content_chunk async for part in read(stub)] == [b"first", b"second"]
 
 
+async def test_a_stream_waits_for_a_service_that_is_away(home: Home) -> None:
+    async with a_stub(home) as stub:
+        first = asyncio.ensure_future(anext(read(stub)))
+        async with listening(Probe(), home):
+            assert (await first).content_chunk == b"first"
+
+
 async def test_a_stream_that_breaks_is_told_and_not_begun_again(home: Home) -> None:
     held, parts = Held(), list[bytes]()
     async with a_stub(home) as stub:
