@@ -22,6 +22,12 @@ lint: setup  ## Check style, types, layers and contracts
 draw: setup  ## Draw who calls whom, from the code
 	@$(PY) -m tests.unit.house.layers
 
+bench-store: setup  ## Measure commits and recall; a few minutes, or hours with FULL=--full
+	@$(PY) -m benchmarks.store $(FULL)
+
+bench-restart: setup  ## Measure a restart with 100,000 sealed episodes
+	@$(PY) -m benchmarks.restart --plain
+
 protos: setup  ## Regenerate the Python beside the contracts
 	scripts/generate-protos protos
 
@@ -34,4 +40,4 @@ lock: setup  ## Re-make requirements.lock; newer versions with UPGRADE=--upgrade
 clean:  ## Remove what the other targets made
 	rm -rf .venv node_modules build dist .*_cache .hypothesis
 
-.PHONY: help setup run test lint draw protos manifest lock clean
+.PHONY: help setup run test lint draw bench-store bench-restart protos manifest lock clean

@@ -18,13 +18,21 @@ from muniment.cli.services import (
     print_services,
     service_names,
 )
-from muniment.cli.supervisor_client import SupervisorClient
+from muniment.cli.supervisor_client import ServiceProcess, SupervisorClient
 from muniment.kit.clock import SystemClock
 from muniment.kit.errors import TimedOutError, UnavailableError
 from muniment.kit.paths import Home
 from muniment.kit.supervise import end_leftovers, ensure_running, supervisor_lives
 
-__all__ = ["START_SECONDS", "down", "ps", "restart", "up"]
+__all__ = [
+    "START_SECONDS",
+    "down",
+    "ps",
+    "restart",
+    "start_services",
+    "stop_services",
+    "up",
+]
 
 START_SECONDS = 10.0
 """How long a supervisor may take to answer."""
@@ -41,21 +49,30 @@ def up(context: typer.Context, json: Json = False) -> None:
 
     Services that run are left alone; one that was given up on is tried again.
     """
-    # gRPC takes a third of a second to import, and most commands do without.
-    from muniment.cli.health import wait_until_healthy
-
     home: Home = context.obj
     with progress("starting the services"):
-        started = ensure_running(home, deadline_seconds=START_SECONDS)
-        names = [one.name for one in list_services(home)]
-        if not started:
-            _start(home, names)
-        services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=_UP_SECONDS))
+        started, services = start_services(home)
     if json:
         print_json({"started": started, "services": as_json(home, services)})
         return
     print_text("started" if started else "already running")
     print_services(home, services)
+
+
+def start_services(home: Home) -> tuple[bool, list[ServiceProcess]]:
+    """Start what does not run and wait until it answers: whether the supervisor was, and all.
+
+    Raises:
+        MunimentError: One cannot start, or takes too long.
+    """
+    # gRPC takes a third of a second to import, and most commands do without.
+    from muniment.cli.health import wait_until_healthy
+
+    started = ensure_running(home, deadline_seconds=START_SECONDS)
+    names = [one.name for one in list_services(home)]
+    if not started:
+        _start(home, names)
+    return started, asyncio.run(wait_until_healthy(home, names, deadline_seconds=_UP_SECONDS))
 
 
 def down(context: typer.Context, json: Json = False) -> None:
@@ -64,15 +81,24 @@ def down(context: typer.Context, json: Json = False) -> None:
     Calls that run are let finish first, for some seconds.
     """
     home: Home = context.obj
-    stopped = supervisor_lives(home)
     with progress("stopping the services"):
-        if stopped:
-            _shut_down(home)
-        stopped |= end_leftovers(home, deadline_seconds=_DRAIN_SECONDS)
+        stopped = stop_services(home)
     if json:
         print_json({"stopped": stopped})
     else:
         print_text("stopped" if stopped else "nothing was running")
+
+
+def stop_services(home: Home) -> bool:
+    """Stop everything of the home and wait until it is gone. False where nothing ran.
+
+    Raises:
+        MunimentError: Something does not stop.
+    """
+    stopped = supervisor_lives(home)
+    if stopped:
+        _shut_down(home)
+    return end_leftovers(home, deadline_seconds=_DRAIN_SECONDS) or stopped
 
 
 def ps(context: typer.Context, json: Json = False) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from muniment.cli.output import Json, print_json, print_table, print_text
+from muniment.cli.output import Json, print_json, print_table, print_text, print_warning
 from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.paths import Home
 
 if TYPE_CHECKING:
-    from muniment.cli.answers import Asker
+    from muniment.cli.answers import Asker, Listed
 
 __all__ = ["commit", "episodes", "pin", "pins", "projects", "recall", "show", "status", "unpin"]
 
@@ -100,12 +100,15 @@ def episodes(
     json: Json = False,
 ) -> None:
     """List the project's episodes in the order in which they were committed."""
-    told = asyncio.run(_asker(context, project).episodes(session_id=session, limit=limit))
+    listed = asyncio.run(_asker(context, project).episodes(session_id=session, limit=limit))
+    _warn(listed, as_json=json)
     if json:
-        print_json(told)
+        print_json(listed.told)
         return
     rows = [
-        [
+        ["-", str(one["seq"]), *"------", "fails its check; not shown"]
+        if "tampered" in one
+        else [
             one["episode_id"],
             str(one["seq"]),
             one["session_id"] or "-",
@@ -116,7 +119,7 @@ def episodes(
             one["created_at"],
             f"superseded by {one['superseded_by']}" if "superseded_by" in one else "",
         ]
-        for one in told
+        for one in listed.told
     ]
     columns = ["episode", "number", "session", "role", "tool", "tokens", "bytes", "committed", ""]
     print_table(columns, rows)
@@ -171,12 +174,14 @@ def pins(
     json: Json = False,
 ) -> None:
     """List the pins in force in the project."""
-    told, others = asyncio.run(_asker(context, project).pins(session_id=session))
+    listed, others = asyncio.run(_asker(context, project).pins(session_id=session))
+    _warn(listed, as_json=json)
     if json:
-        print_json(told)
+        print_json(listed.told)
         return
     rows = [
-        [one["pin_id"], one["kind"], one.get("session_id", "-"), one["content"]] for one in told
+        [one["pin_id"], one["kind"], one.get("session_id", "-"), one["content"]]
+        for one in listed.told
     ]
     print_table(["pin", "kind", "session", "rule"], rows)
     if others:
@@ -222,27 +227,31 @@ def status(context: typer.Context, project: Project = Path(), json: Json = False
             f"host     {counts['host_episodes']} episodes, {counts['host_pins']} pins, "
             f"{counts['host_projects']} projects"
         )
+        for doubt in counts.get("doubts", ()):
+            print_text(f"doubt    {doubt}; run `muniment verify-store`")
     if failure is not None:
         raise failure
 
 
 def projects(context: typer.Context, json: Json = False) -> None:
-    """List the projects that the host remembers."""
-    told = asyncio.run(_asker(context, Path()).projects())
+    """List the projects that the host remembers, and those that were purged."""
+    listed = asyncio.run(_asker(context, Path()).projects())
+    _warn(listed, as_json=json)
     if json:
-        print_json(told)
+        print_json(listed.told)
         return
     rows = [
         [
             one["project_id"],
             str(one["episodes"]),
             str(one["pins"]),
-            one["created_at"],
+            one["created_at"] or "-",
+            one.get("purged_at", "-"),
             one["roots"][-1] if one["roots"] else "-",
         ]
-        for one in told
+        for one in listed.told
     ]
-    print_table(["project", "episodes", "pins", "since", "root"], rows)
+    print_table(["project", "episodes", "pins", "since", "purged", "root"], rows)
 
 
 def _asker(context: typer.Context, project: Path) -> Asker:
@@ -253,8 +262,15 @@ def _asker(context: typer.Context, project: Path) -> Asker:
     return Asker.of(home, project)
 
 
+def _warn(listed: Listed, *, as_json: bool) -> None:
+    for warning in listed.warnings:
+        print_warning(warning, as_json=as_json)
+
+
 def _describe_hit(hit: dict[str, Any]) -> str:
     lines = [f"{hit['kind']} {hit['id']}  ({'; '.join(hit['reasons'])})"]
+    if "tampered" in hit:
+        return "\n".join([*lines, "[tampered: not shown]"])
     if hit["truncated"]:
         lines.append(f"[cut; from byte {hit['text_offset_bytes']}]")
     lines.append(hit["text"])

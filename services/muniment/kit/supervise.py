@@ -27,6 +27,7 @@ __all__ = [
     "SUPERVISOR",
     "end_leftovers",
     "ensure_running",
+    "kept_down",
     "shipped_configuration",
     "supervisor_environment",
     "supervisor_lives",
@@ -175,6 +176,25 @@ def end_leftovers(home: Home, *, deadline_seconds: float) -> bool:
             )
         time.sleep(_POLL_SECONDS)
     return bool(asked)
+
+
+@contextmanager
+def kept_down(home: Home) -> Iterator[None]:
+    """Keep anybody from starting a supervisor of this home during the block.
+
+    Raises:
+        PreconditionError: The runtime folder is not safe.
+        UnavailableError: One runs, or is being started.
+    """
+    _make_folders(home)
+    with _start_lock(home) as lock:
+        if lock is None:
+            raise UnavailableError(
+                "the services of this home run",
+                reason="SERVICES_RUN",
+                fix="end your harnesses, since their calls start them; then run this again",
+            )
+        yield
 
 
 def _listeners(home: Home) -> set[int]:
