@@ -13,6 +13,11 @@ run: setup  ## Play the first session of examples/ against a home of its own
 test: setup  ## Run the unit tests, then integration and fault tests
 	@.venv/bin/pytest
 
+test-kills: setup  ## Kill a store's process 200 times at random, as CI does 20 times
+	@MUNIMENT_TEST_KILLS=200 MUNIMENT_TEST_EXAMPLES=300 MUNIMENT_TEST_SEEDS=2000 \
+		.venv/bin/pytest tests/faults/test_kill_store.py tests/faults/test_store_machine.py \
+		tests/faults/test_simulation.py --timeout 3600
+
 lint: setup  ## Check style, types, layers and contracts
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	.venv/bin/mypy
@@ -21,6 +26,12 @@ lint: setup  ## Check style, types, layers and contracts
 
 draw: setup  ## Draw who calls whom, from the code
 	@$(PY) -m tests.unit.house.layers
+
+bench-store: setup  ## Measure commits and recall; a few minutes, or hours with FULL=--full
+	@$(PY) -m benchmarks.store $(FULL)
+
+bench-restart: setup  ## Measure a restart with 100,000 sealed episodes
+	@$(PY) -m benchmarks.restart --plain
 
 protos: setup  ## Regenerate the Python beside the contracts
 	scripts/generate-protos protos
@@ -34,4 +45,4 @@ lock: setup  ## Re-make requirements.lock; newer versions with UPGRADE=--upgrade
 clean:  ## Remove what the other targets made
 	rm -rf .venv node_modules build dist .*_cache .hypothesis
 
-.PHONY: help setup run test lint draw protos manifest lock clean
+.PHONY: help setup run test test-kills lint draw bench-store bench-restart protos manifest lock clean

@@ -98,7 +98,7 @@ async def open_bridge(workspace: Workspace) -> AsyncIterator[Bridge]:
     parameters = StdioServerParameters(
         command=command,
         args=arguments,
-        env={"MUNIMENT_HOME": str(workspace.home)},
+        env=workspace.variables,
         cwd=workspace.repository,
     )
     agent = Implementation(name="first-session", version="1")

@@ -164,7 +164,8 @@ def _leave(workspace: Workspace, stage: Stage, *, failed: bool, keep: bool) -> N
     commands = Path(sys.executable).parent
     stage.say(f"\nKept: {workspace.folder}. To look around in it:")
     stage.say(f"  cd {workspace.repository}")
-    stage.say(f"  export MUNIMENT_HOME={workspace.home} PATH={commands}:$PATH")
+    variables = " ".join(f"{name}={value}" for name, value in workspace.variables.items())
+    stage.say(f"  export {variables} PATH={commands}:$PATH")
     stage.say("  muniment up && muniment recall 'staging port' && muniment down")
 
 

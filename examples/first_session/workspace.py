@@ -57,6 +57,13 @@ class Workspace:
         """Return the home's services, as `muniment ps` lists them."""
         return self._listed("ps")
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """What makes processes use the home; the key of one of its own goes with it."""
+        home = {"MUNIMENT_HOME": str(self.home)}
+        keys = {"MUNIMENT_KEY_FOLDER": str(self.folder / "keys")} if self.owns_home else {}
+        return home | keys
+
     def process(self, service: str) -> dict[str, Any] | None:
         """Return one service of the home."""
         return next((row for row in self.processes() if row.get("name") == service), None)
@@ -101,7 +108,7 @@ class Workspace:
             done = subprocess.run(
                 [sys.executable, "-m", "muniment.cli", *arguments],
                 cwd=self.repository,
-                env=_own_environment() | {"MUNIMENT_HOME": str(self.home)},
+                env=_own_environment() | self.variables,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 encoding="utf-8",

@@ -64,6 +64,11 @@ class House:
         assert ran.code == 0, ran.err
         return ran.json
 
+    @property
+    def key_folder(self) -> Path:
+        """Where the home's key is kept."""
+        return self.home.path.parent / "keys"
+
     def service(self, name: str) -> dict[str, Any]:
         """One service as `muniment ps` shows it."""
         services: list[dict[str, Any]] = self.must("ps")
@@ -83,6 +88,7 @@ class House:
             "HOME": str(self.project),
             "LANG": "C.UTF-8",
             "MUNIMENT_HOME": str(self.home.path),
+            "MUNIMENT_KEY_FOLDER": str(self.key_folder),
             **self.environment,
         }
 

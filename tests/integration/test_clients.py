@@ -16,6 +16,7 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from tests.integration.house import House
 from tests.support.fronts import bridge_command
+from tests.support.homes import KEYS
 from tests.support.tools import node, python_with
 
 pytestmark = pytest.mark.timeout(360)
@@ -28,7 +29,7 @@ OLD_CLIENT = "mcp==1.30.0"
 @pytest.fixture
 def environment(common_house: House) -> dict[str, str]:
     """What these clients hand to the bridge that they spawn."""
-    return {"PATH": os.environ["PATH"], "MUNIMENT_HOME": str(common_house.home.path)}
+    return {"PATH": os.environ["PATH"], "MUNIMENT_HOME": str(common_house.home.path), **KEYS}
 
 
 def check(seen: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from muniment.kit.paths import Home
+from tests.support.homes import KEYS
 
 __all__ = ["LEGACY", "MODERN", "BridgeProcess", "bridge_command"]
 
@@ -47,7 +48,7 @@ class BridgeProcess:
             home: Its data home, which it is told by MUNIMENT_HOME.
             cwd: Where it is spawned, which decides the project.
             arguments: Its command line.
-            environment: The rest of its environment; default: PATH alone.
+            environment: The rest of its environment; default: PATH, and where keys are kept.
             name: What its harness calls itself.
         """
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
@@ -60,6 +61,7 @@ class BridgeProcess:
             cwd=cwd,
             env={
                 **({"PATH": os.environ["PATH"]} if environment is None else environment),
+                **KEYS,
                 "MUNIMENT_HOME": str(home.path),
             },
         )

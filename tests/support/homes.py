@@ -11,9 +11,13 @@ from pathlib import Path
 
 from muniment.kit.paths import Home
 
-__all__ = ["a_folder", "a_home", "clean_environment"]
+__all__ = ["KEYS", "a_folder", "a_home", "clean_environment"]
 
 _ROOM_BYTES = 1024**3
+_keys = tempfile.TemporaryDirectory(prefix="mu-keys-")
+KEYS = {"MUNIMENT_KEY_FOLDER": _keys.name}
+"""Goes when this process ends: a test's key must not stay with the user's own."""
+
 _FOREIGN = ("MUNIMENT_", "SAKUR4_", "KINT_", "SIBYL_")
 
 
@@ -43,5 +47,6 @@ def _quick_folder() -> str | None:
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's environment without what would set up another home."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+    """This process's environment without what would set up another home, or keep its key."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+    return own | KEYS

@@ -5,65 +5,24 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
-
-import grpc
 
 from muniment.bridge.calls import Greeting
 from muniment.bridge.catalogue import Catalogue
 from muniment.bridge.connection import FrontConnection, Worker
 from muniment.bridge.protocol import make_server
 from muniment.bridge.worker import CATALOGUE
-from muniment.kit.clock import SystemClock
-from muniment.kit.files import private_folder
-from muniment.kit.ids import IdMaker
-from muniment.kit.index.lexical import LexicalIndex
-from muniment.kit.interceptors import interceptors
-from muniment.kit.metrics import Metrics
 from muniment.kit.paths import Home
-from muniment.kit.randomness import SystemRandomness
 from muniment.kit.settings import Settings
-from muniment.kit.store import Store
-from muniment.memory.indexing import IndexFollower
-from muniment.memory.schema import SCHEMA
-from muniment.memory.service import MemoryServicer
-from muniment.v1 import memory_pb2_grpc
 from muniment.workflows.clients import open_clients
 
-__all__ = ["LEGACY", "MODERN", "Front", "a_worker", "memory_in_process"]
+__all__ = ["LEGACY", "MODERN", "Front", "a_worker"]
 
 MODERN = "2026-07-28"
 LEGACY = "2025-06-18"
 
 _DEADLINE_SECONDS = 20.0
-_MAP_BYTES = 64 * 1024**2
-
-
-@asynccontextmanager
-async def memory_in_process(home: Home) -> AsyncIterator[None]:
-    """Serve the home's memory, as its service does, until the block ends."""
-    clock = SystemClock()
-    folder = private_folder(home.data("memory"))
-    store = Store(folder / "store", SCHEMA, map_bytes=_MAP_BYTES)
-    index = LexicalIndex(folder / "lexical.sqlite3")
-    store.follow(IndexFollower(index))
-    server = grpc.aio.server(interceptors=interceptors(Metrics("memory"), clock))
-    with ThreadPoolExecutor(2) as readers:
-        ids = IdMaker(clock, SystemRandomness())
-        servicer = MemoryServicer(store, index, clock, ids, readers)
-        memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
-        server.add_secure_port(
-            f"unix:{home.socket('memory')}",
-            grpc.local_server_credentials(grpc.LocalConnectionType.UDS),
-        )
-        await server.start()
-        try:
-            yield
-        finally:
-            await server.stop(None)
-            store.close()
 
 
 @asynccontextmanager

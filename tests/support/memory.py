@@ -12,19 +12,17 @@ from typing import Any, TypeAlias
 import grpc
 
 from muniment.kit.channels import Caller, open_channel
+from muniment.kit.clock import Clock
 from muniment.kit.context import CallContext
-from muniment.kit.ids import IdMaker
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.interceptors import interceptors
 from muniment.kit.limits import MESSAGE_LIMIT_BYTES
 from muniment.kit.metrics import Metrics
 from muniment.kit.paths import Home
 from muniment.kit.store import Store
-from muniment.memory.indexing import IndexFollower
-from muniment.memory.schema import SCHEMA
 from muniment.memory.service import MemoryServicer
 from muniment.v1 import memory_pb2, memory_pb2_grpc
-from tests.support.seams import FakeClock, SeededRandomness
+from tests.support.bare_memory import BareMemory, a_bare_memory
 
 __all__ = ["Agent", "Memory", "a_memory"]
 
@@ -169,9 +167,23 @@ class Memory:
     """A service that is up."""
 
     home: Home
-    store: Store
-    index: LexicalIndex
+    bare: BareMemory
     stub: Stub
+
+    @property
+    def store(self) -> Store:
+        """What it keeps."""
+        return self.bare.store
+
+    @property
+    def index(self) -> LexicalIndex:
+        """What it searches."""
+        return self.bare.index
+
+    def fill_index(self) -> None:
+        """Index what the background has not come to yet."""
+        while self.bare.follower.fill(self.store.read):
+            pass
 
     def agent(self, project_id: str | None = None, *, session_id: str = "s-1") -> Agent:
         """An agent in that project, or in a new one."""
@@ -181,31 +193,25 @@ class Memory:
 
 
 @asynccontextmanager
-async def a_memory(home: Home, clock: FakeClock | None = None) -> AsyncIterator[Memory]:
+async def a_memory(home: Home, clock: Clock | None = None) -> AsyncIterator[Memory]:
     """The home's memory service, until the block ends. Its clock goes on by 1 ms a reading."""
-    clock = clock or FakeClock(step_ns=1_000_000)
-    folder = home.data("memory")
-    store = Store(folder / "store", SCHEMA, map_bytes=256 * 1024**2)
-    index = LexicalIndex(folder / "lexical.sqlite3")
     options = [
         ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
         ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
     ]
-    server = grpc.aio.server(interceptors=interceptors(Metrics("memory"), clock), options=options)
-    try:
-        store.follow(IndexFollower(index))
-        with ThreadPoolExecutor(2) as readers:
-            ids = IdMaker(clock, SeededRandomness())
-            servicer = MemoryServicer(store, index, clock, ids, readers)
-            memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
-            server.add_secure_port(
-                f"unix:{home.socket('memory')}",
-                grpc.local_server_credentials(grpc.LocalConnectionType.UDS),
-            )
-            await server.start()
-            async with open_channel(home, "memory") as channel:
-                yield Memory(home, store, index, memory_pb2_grpc.MemoryServiceStub(channel))
-            await server.stop(None)
-    finally:
-        store.close()
-        index.close()
+    with a_bare_memory(home.data("memory"), clock=clock) as bare, ThreadPoolExecutor(2) as readers:
+        server = grpc.aio.server(
+            interceptors=interceptors(Metrics("memory"), bare.clock), options=options
+        )
+        servicer = MemoryServicer(
+            bare.store, bare.index, bare.clock, bare.ids, readers, bare.purger
+        )
+        memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
+        server.add_secure_port(
+            f"unix:{home.socket('memory')}",
+            grpc.local_server_credentials(grpc.LocalConnectionType.UDS),
+        )
+        await server.start()
+        async with open_channel(home, "memory") as channel:
+            yield Memory(home, bare, memory_pb2_grpc.MemoryServiceStub(channel))
+        await server.stop(None)

@@ -53,7 +53,19 @@ async def _anchors(call: Call, project_id: str) -> str:
         + (" (this session only)" if pin.HasField("session_id") else "")
         for pin in response.pins
     ]
-    if not lines:
+    if response.tampered_pins:
+        lines.insert(
+            0,
+            f"({response.tampered_pins} pins were changed from outside the memory and are not"
+            " shown: tell the user to run `muniment verify-store`)",
+        )
+    elif response.doubts:
+        lines.insert(
+            0,
+            f"(pins may be missing: {'; '.join(response.doubts)}; tell the user to run"
+            " `muniment verify-store`)",
+        )
+    elif not lines:
         lines.append(f"the Anchor Set of {project_id} is empty")
     if response.other_sessions_pins:
         lines.append(f"({response.other_sessions_pins} pins of other sessions are not shown)")

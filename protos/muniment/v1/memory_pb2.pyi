@@ -4,8 +4,8 @@ isort:skip_file
 The memory service: episodes (turns, verbatim and append-only), pins (rules that
 no eviction may touch) and recall over both.
 
-Deadline classes: read and write 20 s, in which a restart has room; bulk 60 s. A call without a
-deadline is refused.
+Deadline classes: read and write 20 s, in which a restart has room; bulk 60 s; maintenance 1 h. A
+call without a deadline is refused.
 Errors are gRPC codes with google.rpc details: ErrorInfo{reason, domain "muniment"} always,
 BadRequest naming the field for INVALID_ARGUMENT, RetryInfo where a retry helps.
 """
@@ -16,6 +16,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from muniment.v1 import maintenance_pb2 as _maintenance_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -122,7 +123,9 @@ class Episode(_message.Message):
     PATHS_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     seq: _builtins.int
-    """Position in the Episodic Stream of this store, from 1, without gaps."""
+    """Position in the Episodic Stream of this store, from 1. Never given twice; a gap is what was
+    purged.
+    """
     project_id: _builtins.str
     session_id: _builtins.str
     """Empty where the caller had no session."""
@@ -365,18 +368,40 @@ class ListEpisodesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EPISODES_FIELD_NUMBER: _builtins.int
+    TAMPERED_SEQS_FIELD_NUMBER: _builtins.int
+    TAMPERED_ENTRIES_FIELD_NUMBER: _builtins.int
+    DOUBTS_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
+    tampered_entries: _builtins.int
+    """Entries of the listing itself that fail their check: how many, and not of which episodes."""
     @_builtins.property
     def episodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Episode]:
         """At most 500 a message."""
+
+    @_builtins.property
+    def tampered_seqs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Places of episodes that are not described because what is stored of them fails its check, or is gone."""
+
+    @_builtins.property
+    def doubts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What is amiss with the store as a whole, so that episodes may be missing. In the first message only."""
+
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What a reader should know: that the project was purged. In the first message only."""
 
     def __init__(
         self,
         *,
         episodes: _abc.Iterable[Global___Episode] | None = ...,
+        tampered_seqs: _abc.Iterable[_builtins.int] | None = ...,
+        tampered_entries: _builtins.int = ...,
+        doubts: _abc.Iterable[_builtins.str] | None = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doubts", b"doubts", "episodes", b"episodes", "notes", b"notes", "tampered_entries", b"tampered_entries", "tampered_seqs", b"tampered_seqs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -558,19 +583,29 @@ class ListPinsResponse(_message.Message):
 
     PINS_FIELD_NUMBER: _builtins.int
     OTHER_SESSIONS_PINS_FIELD_NUMBER: _builtins.int
+    TAMPERED_PINS_FIELD_NUMBER: _builtins.int
+    DOUBTS_FIELD_NUMBER: _builtins.int
     other_sessions_pins: _builtins.int
     """Pins of the project's other sessions, which are not listed."""
+    tampered_pins: _builtins.int
+    """Pins that are not listed because what is stored of them fails its check, or is gone."""
     @_builtins.property
     def pins(self) -> _containers.RepeatedCompositeFieldContainer[Global___PinnedRule]: ...
+    @_builtins.property
+    def doubts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What is amiss with the store as a whole, so that pins may be missing."""
+
     def __init__(
         self,
         *,
         pins: _abc.Iterable[Global___PinnedRule] | None = ...,
         other_sessions_pins: _builtins.int = ...,
+        tampered_pins: _builtins.int = ...,
+        doubts: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["other_sessions_pins", b"other_sessions_pins", "pins", b"pins"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doubts", b"doubts", "other_sessions_pins", b"other_sessions_pins", "pins", b"pins", "tampered_pins", b"tampered_pins"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -636,6 +671,7 @@ class RecallHit(_message.Message):
     RETRIEVERS_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
     CURRENT_VALUE_FIELD_NUMBER: _builtins.int
+    TAMPERED_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """Verbatim. Where `truncated`, the part around the best match."""
     truncated: _builtins.bool
@@ -645,6 +681,8 @@ class RecallHit(_message.Message):
     """Higher is better; comparable within one answer only."""
     current_value: _builtins.str
     """For a superseded episode, the text that corrects it."""
+    tampered: _builtins.bool
+    """What is stored of it fails its check, or is gone: there is no text, and the rest may be missing."""
     @_builtins.property
     def episode(self) -> Global___Episode: ...
     @_builtins.property
@@ -669,10 +707,11 @@ class RecallHit(_message.Message):
         retrievers: _abc.Iterable[_builtins.str] | None = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
         current_value: _builtins.str | None = ...,
+        tampered: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_current_value", b"_current_value", "current_value", b"current_value", "episode", b"episode", "pin", b"pin", "source", b"source"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_current_value", b"_current_value", "current_value", b"current_value", "episode", b"episode", "pin", b"pin", "reasons", b"reasons", "retrievers", b"retrievers", "score", b"score", "source", b"source", "text", b"text", "text_offset_bytes", b"text_offset_bytes", "truncated", b"truncated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_current_value", b"_current_value", "current_value", b"current_value", "episode", b"episode", "pin", b"pin", "reasons", b"reasons", "retrievers", b"retrievers", "score", b"score", "source", b"source", "tampered", b"tampered", "text", b"text", "text_offset_bytes", b"text_offset_bytes", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__current_value: _TypeAlias = _typing.Literal["current_value"]  # noqa: Y015
     _WhichOneofArgType__current_value: _TypeAlias = _typing.Literal["_current_value", b"_current_value"]  # noqa: Y015
@@ -707,7 +746,9 @@ class RecallResponse(_message.Message):
 
     @_builtins.property
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What a reader should know: nothing found, texts cut, an index that is behind."""
+        """What a reader should know: nothing found, texts cut, an index that is behind, a store that was
+        changed from outside.
+        """
 
     def __init__(
         self,
@@ -751,6 +792,7 @@ class GetStatsResponse(_message.Message):
     PROJECT_EPISODES_FIELD_NUMBER: _builtins.int
     PROJECT_PINS_FIELD_NUMBER: _builtins.int
     TOKENIZER_FIELD_NUMBER: _builtins.int
+    DOUBTS_FIELD_NUMBER: _builtins.int
     episodes: _builtins.int
     pins: _builtins.int
     projects: _builtins.int
@@ -759,6 +801,10 @@ class GetStatsResponse(_message.Message):
     project_pins: _builtins.int
     tokenizer: _builtins.str
     """Name of the counter that new episodes are counted with."""
+    @_builtins.property
+    def doubts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What is amiss with the store as a whole, so that the counts may be wrong."""
+
     def __init__(
         self,
         *,
@@ -768,10 +814,11 @@ class GetStatsResponse(_message.Message):
         project_episodes: _builtins.int = ...,
         project_pins: _builtins.int = ...,
         tokenizer: _builtins.str = ...,
+        doubts: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes", "pins", b"pins", "project_episodes", b"project_episodes", "project_pins", b"project_pins", "projects", b"projects", "tokenizer", b"tokenizer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doubts", b"doubts", "episodes", b"episodes", "pins", b"pins", "project_episodes", b"project_episodes", "project_pins", b"project_pins", "projects", b"projects", "tokenizer", b"tokenizer"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -832,17 +879,398 @@ class ListProjectsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECTS_FIELD_NUMBER: _builtins.int
+    TAMPERED_PROJECTS_FIELD_NUMBER: _builtins.int
+    DOUBTS_FIELD_NUMBER: _builtins.int
+    PURGED_FIELD_NUMBER: _builtins.int
+    tampered_projects: _builtins.int
+    """Projects that are not listed because what is stored of them fails its check."""
     @_builtins.property
     def projects(self) -> _containers.RepeatedCompositeFieldContainer[Global___Project]: ...
+    @_builtins.property
+    def doubts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What is amiss with the store as a whole, so that projects may be missing or counts wrong."""
+
+    @_builtins.property
+    def purged(self) -> _containers.RepeatedCompositeFieldContainer[Global___PurgedProject]:
+        """Oldest purge first. A project that was used again is in both lists."""
+
     def __init__(
         self,
         *,
         projects: _abc.Iterable[Global___Project] | None = ...,
+        tampered_projects: _builtins.int = ...,
+        doubts: _abc.Iterable[_builtins.str] | None = ...,
+        purged: _abc.Iterable[Global___PurgedProject] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["projects", b"projects"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doubts", b"doubts", "projects", b"projects", "purged", b"purged", "tampered_projects", b"tampered_projects"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListProjectsResponse: _TypeAlias = ListProjectsResponse  # noqa: Y015
+
+@_typing.final
+class PurgedProject(_message.Message):
+    """What a purge took away."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_ID_FIELD_NUMBER: _builtins.int
+    PURGED_AT_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
+    REVIVED_AT_FIELD_NUMBER: _builtins.int
+    project_id: _builtins.str
+    episodes: _builtins.int
+    """Of all purges of the project together."""
+    pins: _builtins.int
+    """Those in force."""
+    @_builtins.property
+    def purged_at(self) -> _timestamp_pb2.Timestamp:
+        """Of the newest purge."""
+
+    @_builtins.property
+    def revived_at(self) -> _timestamp_pb2.Timestamp:
+        """Set when an import brought back what was purged."""
+
+    def __init__(
+        self,
+        *,
+        project_id: _builtins.str = ...,
+        purged_at: _timestamp_pb2.Timestamp | None = ...,
+        episodes: _builtins.int = ...,
+        pins: _builtins.int = ...,
+        revived_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_revived_at", b"_revived_at", "purged_at", b"purged_at", "revived_at", b"revived_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_revived_at", b"_revived_at", "episodes", b"episodes", "pins", b"pins", "project_id", b"project_id", "purged_at", b"purged_at", "revived_at", b"revived_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__revived_at: _TypeAlias = _typing.Literal["revived_at"]  # noqa: Y015
+    _WhichOneofArgType__revived_at: _TypeAlias = _typing.Literal["_revived_at", b"_revived_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__revived_at) -> _WhichOneofReturnType__revived_at | None: ...
+
+Global___PurgedProject: _TypeAlias = PurgedProject  # noqa: Y015
+
+@_typing.final
+class ExportRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALL_PROJECTS_FIELD_NUMBER: _builtins.int
+    all_projects: _builtins.bool
+    """All projects, and not the context's alone."""
+    def __init__(
+        self,
+        *,
+        all_projects: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_projects", b"all_projects"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportRequest: _TypeAlias = ExportRequest  # noqa: Y015
+
+@_typing.final
+class ExportResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    """The file's next bytes, at most 1 MiB. A chunk may end inside a line, and inside a character."""
+    @_builtins.property
+    def progress(self) -> _maintenance_pb2.Progress:
+        """Counts episodes."""
+
+    @_builtins.property
+    def result(self) -> Global___ExportResult:
+        """The last message."""
+
+    def __init__(
+        self,
+        *,
+        chunk: _builtins.bytes = ...,
+        progress: _maintenance_pb2.Progress | None = ...,
+        result: Global___ExportResult | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "part", b"part", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "part", b"part", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["chunk", "progress", "result"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___ExportResponse: _TypeAlias = ExportResponse  # noqa: Y015
+
+@_typing.final
+class ExportResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECTS_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
+    TOMBSTONES_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    projects: _builtins.int
+    episodes: _builtins.int
+    pins: _builtins.int
+    tombstones: _builtins.int
+    left_out: _builtins.int
+    """Episodes and pins that cannot be believed, and are not in the file."""
+    size_bytes: _builtins.int
+    sha256: _builtins.bytes
+    """SHA-256 of all lines but the closing one, which carries it."""
+    def __init__(
+        self,
+        *,
+        projects: _builtins.int = ...,
+        episodes: _builtins.int = ...,
+        pins: _builtins.int = ...,
+        tombstones: _builtins.int = ...,
+        left_out: _builtins.int = ...,
+        size_bytes: _builtins.int = ...,
+        sha256: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes", "left_out", b"left_out", "pins", b"pins", "projects", b"projects", "sha256", b"sha256", "size_bytes", b"size_bytes", "tombstones", b"tombstones"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportResult: _TypeAlias = ExportResult  # noqa: Y015
+
+@_typing.final
+class ImportRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVIVE_FIELD_NUMBER: _builtins.int
+    CHUNK_FIELD_NUMBER: _builtins.int
+    revive: _builtins.bool
+    """In the first message only: take also what was purged here."""
+    chunk: _builtins.bytes
+    """The file's next bytes, at most 1 MiB."""
+    def __init__(
+        self,
+        *,
+        revive: _builtins.bool = ...,
+        chunk: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "revive", b"revive"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportRequest: _TypeAlias = ImportRequest  # noqa: Y015
+
+@_typing.final
+class ImportResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    REMARK_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def progress(self) -> _maintenance_pb2.Progress:
+        """Counts bytes of the file."""
+
+    @_builtins.property
+    def remark(self) -> Global___ImportRemark: ...
+    @_builtins.property
+    def result(self) -> Global___ImportResult:
+        """The last message."""
+
+    def __init__(
+        self,
+        *,
+        progress: _maintenance_pb2.Progress | None = ...,
+        remark: Global___ImportRemark | None = ...,
+        result: Global___ImportResult | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["part", b"part", "progress", b"progress", "remark", b"remark", "result", b"result"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["part", b"part", "progress", b"progress", "remark", b"remark", "result", b"result"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["progress", "remark", "result"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___ImportResponse: _TypeAlias = ImportResponse  # noqa: Y015
+
+@_typing.final
+class ImportRemark(_message.Message):
+    """Something to say of a line."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINE_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    line: _builtins.int
+    """From 1. 0: of the file as a whole."""
+    field: _builtins.str
+    """The line's field that is at fault, such as `content_sha256`. Empty for a line as a whole."""
+    text: _builtins.str
+    """What is wrong, as a sentence."""
+    refused: _builtins.bool
+    """The line was not imported. Otherwise it was, and this is good to know."""
+    def __init__(
+        self,
+        *,
+        line: _builtins.int = ...,
+        field: _builtins.str = ...,
+        text: _builtins.str = ...,
+        refused: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "line", b"line", "refused", b"refused", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportRemark: _TypeAlias = ImportRemark  # noqa: Y015
+
+@_typing.final
+class ImportResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECTS_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
+    TOMBSTONES_FIELD_NUMBER: _builtins.int
+    REFUSED_LINES_FIELD_NUMBER: _builtins.int
+    WHOLE_FIELD_NUMBER: _builtins.int
+    refused_lines: _builtins.int
+    """Lines that were not imported. The first 1,000 have a remark."""
+    whole: _builtins.bool
+    """The file has its closing line, and is as it was written."""
+    @_builtins.property
+    def projects(self) -> Global___ImportCount: ...
+    @_builtins.property
+    def episodes(self) -> Global___ImportCount: ...
+    @_builtins.property
+    def pins(self) -> Global___ImportCount: ...
+    @_builtins.property
+    def tombstones(self) -> Global___ImportCount: ...
+    def __init__(
+        self,
+        *,
+        projects: Global___ImportCount | None = ...,
+        episodes: Global___ImportCount | None = ...,
+        pins: Global___ImportCount | None = ...,
+        tombstones: Global___ImportCount | None = ...,
+        refused_lines: _builtins.int = ...,
+        whole: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes", "pins", b"pins", "projects", b"projects", "tombstones", b"tombstones"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes", "pins", b"pins", "projects", b"projects", "refused_lines", b"refused_lines", "tombstones", b"tombstones", "whole", b"whole"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportResult: _TypeAlias = ImportResult  # noqa: Y015
+
+@_typing.final
+class ImportCount(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMPORTED_FIELD_NUMBER: _builtins.int
+    PRESENT_FIELD_NUMBER: _builtins.int
+    imported: _builtins.int
+    present: _builtins.int
+    """Was here already, and was passed over."""
+    def __init__(
+        self,
+        *,
+        imported: _builtins.int = ...,
+        present: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["imported", b"imported", "present", b"present"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportCount: _TypeAlias = ImportCount  # noqa: Y015
+
+@_typing.final
+class PurgeProjectRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_ID_FIELD_NUMBER: _builtins.int
+    project_id: _builtins.str
+    """Required. Said here and never taken from the context, so that nobody purges by a default."""
+    def __init__(
+        self,
+        *,
+        project_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project_id", b"project_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PurgeProjectRequest: _TypeAlias = PurgeProjectRequest  # noqa: Y015
+
+@_typing.final
+class PurgeProjectResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def progress(self) -> _maintenance_pb2.Progress: ...
+    @_builtins.property
+    def result(self) -> Global___PurgeProjectResult:
+        """The last message."""
+
+    def __init__(
+        self,
+        *,
+        progress: _maintenance_pb2.Progress | None = ...,
+        result: Global___PurgeProjectResult | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["part", b"part", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["part", b"part", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["progress", "result"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___PurgeProjectResponse: _TypeAlias = PurgeProjectResponse  # noqa: Y015
+
+@_typing.final
+class PurgeProjectResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PURGED_FIELD_NUMBER: _builtins.int
+    ALREADY_PURGED_FIELD_NUMBER: _builtins.int
+    already_purged: _builtins.bool
+    """The project was purged before, and nothing was kept for it since."""
+    @_builtins.property
+    def purged(self) -> Global___PurgedProject:
+        """What this purge took away; where there was nothing left, what the one before did."""
+
+    def __init__(
+        self,
+        *,
+        purged: Global___PurgedProject | None = ...,
+        already_purged: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["purged", b"purged"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_purged", b"already_purged", "purged", b"purged"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PurgeProjectResult: _TypeAlias = PurgeProjectResult  # noqa: Y015

@@ -84,6 +84,21 @@ class MemoryServiceStub:
                 request_serializer=muniment_dot_v1_dot_memory__pb2.ListProjectsRequest.SerializeToString,
                 response_deserializer=muniment_dot_v1_dot_memory__pb2.ListProjectsResponse.FromString,
                 _registered_method=True)
+        self.Export = channel.unary_stream(
+                '/muniment.v1.MemoryService/Export',
+                request_serializer=muniment_dot_v1_dot_memory__pb2.ExportRequest.SerializeToString,
+                response_deserializer=muniment_dot_v1_dot_memory__pb2.ExportResponse.FromString,
+                _registered_method=True)
+        self.Import = channel.stream_stream(
+                '/muniment.v1.MemoryService/Import',
+                request_serializer=muniment_dot_v1_dot_memory__pb2.ImportRequest.SerializeToString,
+                response_deserializer=muniment_dot_v1_dot_memory__pb2.ImportResponse.FromString,
+                _registered_method=True)
+        self.PurgeProject = channel.unary_stream(
+                '/muniment.v1.MemoryService/PurgeProject',
+                request_serializer=muniment_dot_v1_dot_memory__pb2.PurgeProjectRequest.SerializeToString,
+                response_deserializer=muniment_dot_v1_dot_memory__pb2.PurgeProjectResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -168,8 +183,50 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListProjects(self, request, context):
-        """The projects that this store holds, oldest first.
+        """The projects that this store holds, oldest first, and those that were purged.
         Effect: none. Deadline class: read.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Export(self, request, context):
+        """Writes the context's project, or all projects, as lines of JSON (docs/export.md): the bytes of
+        a file, in order. It holds what the store held when the call began; what is committed or pinned
+        meanwhile is not in it. What cannot be believed is left out, and counted.
+        Effect: none. Deadline class: maintenance.
+        Errors: NOT_FOUND (no such project, or it was purged), FAILED_PRECONDITION (a project was
+        purged meanwhile; the bytes so far are no export).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Import(self, request_iterator, context):
+        """Takes in the bytes of such a file. Each line is checked as a whole before anything of it is
+        kept; a line that is refused stops no other. Ids, times, sessions and order stay, `seq` is
+        given anew. What is here already is passed over, so the same file may be sent any number of
+        times, to the end after a broken call too. Nothing that is here is changed or taken away.
+        Idempotent by the ids in the file; no key is needed. On the result, all that was imported is
+        on disk and every later recall sees it. Deadline class: maintenance.
+        Errors: INVALID_ARGUMENT (no export, or one of a newer version; nothing was kept),
+        RESOURCE_EXHAUSTED (the disk or the store is full; whole lines before were kept).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PurgeProject(self, request, context):
+        """Takes away all of a project, for good: episodes, pins, their places in the feed and in kept
+        outcomes of calls. Then the store is copied into a new file and the index made anew, so that no
+        file of the home has a word of it. A tombstone stays, which says what was there and when it was
+        purged. The project may be used again, and begins empty. Once begun it is finished, even if the
+        caller goes away or the service is restarted; asked again meanwhile, the call waits for the
+        end. On the result all of this is done.
+        Idempotent by the context's key; a project that was purged already is told so.
+        Deadline class: maintenance.
+        Errors: INVALID_ARGUMENT, NOT_FOUND (no such project), RESOURCE_EXHAUSTED (the disk is full:
+        nothing of the project can be read any more, but the files still have parts of it).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -227,6 +284,21 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListProjects,
                     request_deserializer=muniment_dot_v1_dot_memory__pb2.ListProjectsRequest.FromString,
                     response_serializer=muniment_dot_v1_dot_memory__pb2.ListProjectsResponse.SerializeToString,
+            ),
+            'Export': grpc.unary_stream_rpc_method_handler(
+                    servicer.Export,
+                    request_deserializer=muniment_dot_v1_dot_memory__pb2.ExportRequest.FromString,
+                    response_serializer=muniment_dot_v1_dot_memory__pb2.ExportResponse.SerializeToString,
+            ),
+            'Import': grpc.stream_stream_rpc_method_handler(
+                    servicer.Import,
+                    request_deserializer=muniment_dot_v1_dot_memory__pb2.ImportRequest.FromString,
+                    response_serializer=muniment_dot_v1_dot_memory__pb2.ImportResponse.SerializeToString,
+            ),
+            'PurgeProject': grpc.unary_stream_rpc_method_handler(
+                    servicer.PurgeProject,
+                    request_deserializer=muniment_dot_v1_dot_memory__pb2.PurgeProjectRequest.FromString,
+                    response_serializer=muniment_dot_v1_dot_memory__pb2.PurgeProjectResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -499,6 +571,87 @@ class MemoryService:
             '/muniment.v1.MemoryService/ListProjects',
             muniment_dot_v1_dot_memory__pb2.ListProjectsRequest.SerializeToString,
             muniment_dot_v1_dot_memory__pb2.ListProjectsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Export(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/muniment.v1.MemoryService/Export',
+            muniment_dot_v1_dot_memory__pb2.ExportRequest.SerializeToString,
+            muniment_dot_v1_dot_memory__pb2.ExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Import(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/muniment.v1.MemoryService/Import',
+            muniment_dot_v1_dot_memory__pb2.ImportRequest.SerializeToString,
+            muniment_dot_v1_dot_memory__pb2.ImportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PurgeProject(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/muniment.v1.MemoryService/PurgeProject',
+            muniment_dot_v1_dot_memory__pb2.PurgeProjectRequest.SerializeToString,
+            muniment_dot_v1_dot_memory__pb2.PurgeProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,

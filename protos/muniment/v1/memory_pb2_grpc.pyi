@@ -4,8 +4,8 @@ isort:skip_file
 The memory service: episodes (turns, verbatim and append-only), pins (rules that
 no eviction may touch) and recall over both.
 
-Deadline classes: read and write 20 s, in which a restart has room; bulk 60 s. A call without a
-deadline is refused.
+Deadline classes: read and write 20 s, in which a restart has room; bulk 60 s; maintenance 1 h. A
+call without a deadline is refused.
 Errors are gRPC codes with google.rpc details: ErrorInfo{reason, domain "muniment"} always,
 BadRequest naming the field for INVALID_ARGUMENT, RetryInfo where a retry helps.
 """
@@ -81,8 +81,38 @@ class MemoryServiceStub:
     Effect: none. Deadline class: read.
     """
     ListProjects: _grpc.UnaryUnaryMultiCallable[_memory_pb2.ListProjectsRequest, _memory_pb2.ListProjectsResponse]
-    """The projects that this store holds, oldest first.
+    """The projects that this store holds, oldest first, and those that were purged.
     Effect: none. Deadline class: read.
+    """
+    Export: _grpc.UnaryStreamMultiCallable[_memory_pb2.ExportRequest, _memory_pb2.ExportResponse]
+    """Writes the context's project, or all projects, as lines of JSON (docs/export.md): the bytes of
+    a file, in order. It holds what the store held when the call began; what is committed or pinned
+    meanwhile is not in it. What cannot be believed is left out, and counted.
+    Effect: none. Deadline class: maintenance.
+    Errors: NOT_FOUND (no such project, or it was purged), FAILED_PRECONDITION (a project was
+    purged meanwhile; the bytes so far are no export).
+    """
+    Import: _grpc.StreamStreamMultiCallable[_memory_pb2.ImportRequest, _memory_pb2.ImportResponse]
+    """Takes in the bytes of such a file. Each line is checked as a whole before anything of it is
+    kept; a line that is refused stops no other. Ids, times, sessions and order stay, `seq` is
+    given anew. What is here already is passed over, so the same file may be sent any number of
+    times, to the end after a broken call too. Nothing that is here is changed or taken away.
+    Idempotent by the ids in the file; no key is needed. On the result, all that was imported is
+    on disk and every later recall sees it. Deadline class: maintenance.
+    Errors: INVALID_ARGUMENT (no export, or one of a newer version; nothing was kept),
+    RESOURCE_EXHAUSTED (the disk or the store is full; whole lines before were kept).
+    """
+    PurgeProject: _grpc.UnaryStreamMultiCallable[_memory_pb2.PurgeProjectRequest, _memory_pb2.PurgeProjectResponse]
+    """Takes away all of a project, for good: episodes, pins, their places in the feed and in kept
+    outcomes of calls. Then the store is copied into a new file and the index made anew, so that no
+    file of the home has a word of it. A tombstone stays, which says what was there and when it was
+    purged. The project may be used again, and begins empty. Once begun it is finished, even if the
+    caller goes away or the service is restarted; asked again meanwhile, the call waits for the
+    end. On the result all of this is done.
+    Idempotent by the context's key; a project that was purged already is told so.
+    Deadline class: maintenance.
+    Errors: INVALID_ARGUMENT, NOT_FOUND (no such project), RESOURCE_EXHAUSTED (the disk is full:
+    nothing of the project can be read any more, but the files still have parts of it).
     """
 
 @_typing.type_check_only
@@ -131,8 +161,38 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Effect: none. Deadline class: read.
     """
     ListProjects: _aio.UnaryUnaryMultiCallable[_memory_pb2.ListProjectsRequest, _memory_pb2.ListProjectsResponse]  # type: ignore[assignment]
-    """The projects that this store holds, oldest first.
+    """The projects that this store holds, oldest first, and those that were purged.
     Effect: none. Deadline class: read.
+    """
+    Export: _aio.UnaryStreamMultiCallable[_memory_pb2.ExportRequest, _memory_pb2.ExportResponse]  # type: ignore[assignment]
+    """Writes the context's project, or all projects, as lines of JSON (docs/export.md): the bytes of
+    a file, in order. It holds what the store held when the call began; what is committed or pinned
+    meanwhile is not in it. What cannot be believed is left out, and counted.
+    Effect: none. Deadline class: maintenance.
+    Errors: NOT_FOUND (no such project, or it was purged), FAILED_PRECONDITION (a project was
+    purged meanwhile; the bytes so far are no export).
+    """
+    Import: _aio.StreamStreamMultiCallable[_memory_pb2.ImportRequest, _memory_pb2.ImportResponse]  # type: ignore[assignment]
+    """Takes in the bytes of such a file. Each line is checked as a whole before anything of it is
+    kept; a line that is refused stops no other. Ids, times, sessions and order stay, `seq` is
+    given anew. What is here already is passed over, so the same file may be sent any number of
+    times, to the end after a broken call too. Nothing that is here is changed or taken away.
+    Idempotent by the ids in the file; no key is needed. On the result, all that was imported is
+    on disk and every later recall sees it. Deadline class: maintenance.
+    Errors: INVALID_ARGUMENT (no export, or one of a newer version; nothing was kept),
+    RESOURCE_EXHAUSTED (the disk or the store is full; whole lines before were kept).
+    """
+    PurgeProject: _aio.UnaryStreamMultiCallable[_memory_pb2.PurgeProjectRequest, _memory_pb2.PurgeProjectResponse]  # type: ignore[assignment]
+    """Takes away all of a project, for good: episodes, pins, their places in the feed and in kept
+    outcomes of calls. Then the store is copied into a new file and the index made anew, so that no
+    file of the home has a word of it. A tombstone stays, which says what was there and when it was
+    purged. The project may be used again, and begins empty. Once begun it is finished, even if the
+    caller goes away or the service is restarted; asked again meanwhile, the call waits for the
+    end. On the result all of this is done.
+    Idempotent by the context's key; a project that was purged already is told so.
+    Deadline class: maintenance.
+    Errors: INVALID_ARGUMENT, NOT_FOUND (no such project), RESOURCE_EXHAUSTED (the disk is full:
+    nothing of the project can be read any more, but the files still have parts of it).
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -238,8 +298,56 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_pb2.ListProjectsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_pb2.ListProjectsResponse, _abc.Awaitable[_memory_pb2.ListProjectsResponse]]:
-        """The projects that this store holds, oldest first.
+        """The projects that this store holds, oldest first, and those that were purged.
         Effect: none. Deadline class: read.
+        """
+
+    @_abc_1.abstractmethod
+    def Export(
+        self,
+        request: _memory_pb2.ExportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_pb2.ExportResponse], _abc.AsyncIterator[_memory_pb2.ExportResponse]]:
+        """Writes the context's project, or all projects, as lines of JSON (docs/export.md): the bytes of
+        a file, in order. It holds what the store held when the call began; what is committed or pinned
+        meanwhile is not in it. What cannot be believed is left out, and counted.
+        Effect: none. Deadline class: maintenance.
+        Errors: NOT_FOUND (no such project, or it was purged), FAILED_PRECONDITION (a project was
+        purged meanwhile; the bytes so far are no export).
+        """
+
+    @_abc_1.abstractmethod
+    def Import(
+        self,
+        request_iterator: _MaybeAsyncIterator[_memory_pb2.ImportRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_pb2.ImportResponse], _abc.AsyncIterator[_memory_pb2.ImportResponse]]:
+        """Takes in the bytes of such a file. Each line is checked as a whole before anything of it is
+        kept; a line that is refused stops no other. Ids, times, sessions and order stay, `seq` is
+        given anew. What is here already is passed over, so the same file may be sent any number of
+        times, to the end after a broken call too. Nothing that is here is changed or taken away.
+        Idempotent by the ids in the file; no key is needed. On the result, all that was imported is
+        on disk and every later recall sees it. Deadline class: maintenance.
+        Errors: INVALID_ARGUMENT (no export, or one of a newer version; nothing was kept),
+        RESOURCE_EXHAUSTED (the disk or the store is full; whole lines before were kept).
+        """
+
+    @_abc_1.abstractmethod
+    def PurgeProject(
+        self,
+        request: _memory_pb2.PurgeProjectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_pb2.PurgeProjectResponse], _abc.AsyncIterator[_memory_pb2.PurgeProjectResponse]]:
+        """Takes away all of a project, for good: episodes, pins, their places in the feed and in kept
+        outcomes of calls. Then the store is copied into a new file and the index made anew, so that no
+        file of the home has a word of it. A tombstone stays, which says what was there and when it was
+        purged. The project may be used again, and begins empty. Once begun it is finished, even if the
+        caller goes away or the service is restarted; asked again meanwhile, the call waits for the
+        end. On the result all of this is done.
+        Idempotent by the context's key; a project that was purged already is told so.
+        Deadline class: maintenance.
+        Errors: INVALID_ARGUMENT, NOT_FOUND (no such project), RESOURCE_EXHAUSTED (the disk is full:
+        nothing of the project can be read any more, but the files still have parts of it).
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

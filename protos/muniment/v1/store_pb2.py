@@ -26,29 +26,57 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from muniment.v1 import memory_pb2 as muniment_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17muniment/v1/store.proto\x12\x0bmuniment.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18muniment/v1/memory.proto\"\x1f\n\x0cStoredSchema\x12\x0f\n\x07version\x18\x01 \x01(\r\"*\n\x0cStoredChange\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\"w\n\x0bStoredReply\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x16\n\x0erequest_sha256\x18\x02 \x01(\x0c\x12\x10\n\x08response\x18\x03 \x01(\x0c\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x1d\n\rStoredContent\x12\x0c\n\x04text\x18\x01 \x01(\t\"\x1f\n\x10StoredEpisodeRef\x12\x0b\n\x03seq\x18\x01 \x01(\x04\";\n\x12StoredSupersession\x12\x0e\n\x06\x62y_seq\x18\x01 \x01(\x04\x12\x15\n\rby_episode_id\x18\x02 \x01(\t\"u\n\tStoredPin\x12$\n\x03pin\x18\x01 \x01(\x0b\x32\x17.muniment.v1.PinnedRule\x12\x33\n\nremoved_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x42\r\n\x0b_removed_at\"\x1e\n\x0cStoredPinRef\x12\x0e\n\x06pin_id\x18\x01 \x01(\t\"6\n\rStoredProject\x12%\n\x07project\x18\x01 \x01(\x0b\x32\x14.muniment.v1.Projectb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17muniment/v1/store.proto\x12\x0bmuniment.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18muniment/v1/memory.proto\"b\n\tStoredRow\x12\x0f\n\x07payload\x18\x01 \x01(\x0c\x12\x10\n\x08position\x18\x02 \x01(\x04\x12\x16\n\x0eschema_version\x18\x03 \x01(\r\x12\x0b\n\x03mac\x18\x04 \x01(\x0c\x12\r\n\x05nonce\x18\x05 \x01(\x0c\"?\n\rStoredPayload\x12\r\n\x05value\x18\x01 \x01(\x0c\x12\x12\n\nwritten_by\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\"?\n\x0cStoredSchema\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0e\n\x06key_id\x18\x02 \x01(\t\x12\x0e\n\x06sealed\x18\x03 \x01(\x08\"\xb8\x03\n\x0bStoredState\x12\x13\n\x0bincarnation\x18\x01 \x01(\t\x12\x10\n\x08position\x18\x02 \x01(\x04\x12\r\n\x05\x63hain\x18\x03 \x01(\x0c\x12\r\n\x05\x66loor\x18\x04 \x01(\x04\x12\x13\n\x0b\x66loor_chain\x18\x05 \x01(\x0c\x12\x30\n\x04sums\x18\x06 \x03(\x0b\x32\".muniment.v1.StoredState.SumsEntry\x12\x30\n\x04rows\x18\x07 \x03(\x0b\x32\".muniment.v1.StoredState.RowsEntry\x12\x36\n\x07numbers\x18\x08 \x03(\x0b\x32%.muniment.v1.StoredState.NumbersEntry\x12\x0e\n\x06\x64oubts\x18\t \x03(\t\x12\x19\n\x11unproven_position\x18\n \x01(\x04\x1a+\n\tSumsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\x1a+\n\tRowsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a.\n\x0cNumbersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xef\x01\n\x0cStoredChange\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x13\n\x06\x62\x65\x66ore\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12\x1a\n\rbefore_sha256\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\x19\n\x0c\x61\x66ter_sha256\x18\x05 \x01(\x0cH\x02\x88\x01\x01\x12&\n\x02\x61t\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x63hain\x18\x07 \x01(\x0c\x12\x12\n\nkey_sha256\x18\x08 \x01(\x0c\x42\t\n\x07_beforeB\x10\n\x0e_before_sha256B\x0f\n\r_after_sha256\"\xaf\x01\n\x0bStoredReply\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x16\n\x0erequest_sha256\x18\x02 \x01(\x0c\x12\x12\n\x08response\x18\x03 \x01(\x0cH\x00\x12)\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x18.muniment.v1.StoredErrorH\x00\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\t\n\x07outcome\"X\n\x0bStoredError\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05\x66ield\x18\x04 \x01(\t\x12\x0b\n\x03\x66ix\x18\x05 \x01(\t\"\x11\n\x0fStoredReplyTime\"\x1d\n\rStoredContent\x12\x0c\n\x04text\x18\x01 \x01(\t\"\x1f\n\x10StoredEpisodeRef\x12\x0b\n\x03seq\x18\x01 \x01(\x04\";\n\x12StoredSupersession\x12\x0e\n\x06\x62y_seq\x18\x01 \x01(\x04\x12\x15\n\rby_episode_id\x18\x02 \x01(\t\"u\n\tStoredPin\x12$\n\x03pin\x18\x01 \x01(\x0b\x32\x17.muniment.v1.PinnedRule\x12\x33\n\nremoved_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x42\r\n\x0b_removed_at\"2\n\x0cStoredPinRef\x12\x0e\n\x06pin_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"6\n\rStoredProject\x12%\n\x07project\x18\x01 \x01(\x0b\x32\x14.muniment.v1.Project\"\xdb\x01\n\x0fStoredTombstone\x12\x12\n\nproject_id\x18\x01 \x01(\t\x12-\n\tpurged_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65pisodes\x18\x03 \x01(\x04\x12\x0c\n\x04pins\x18\x04 \x01(\x04\x12!\n\x04seqs\x18\x05 \x03(\x0b\x32\x13.muniment.v1.SeqRun\x12\x33\n\nrevived_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x42\r\n\x0b_revived_at\"\x8a\x01\n\x0bStoredPurge\x12,\n\x08\x62\x65gun_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bthrough_seq\x18\x02 \x01(\x04\x12\x18\n\x10through_position\x18\x03 \x01(\x04\x12\x10\n\x08\x65pisodes\x18\x04 \x01(\x04\x12\x0c\n\x04pins\x18\x05 \x01(\x04\"%\n\x06SeqRun\x12\r\n\x05\x66irst\x18\x01 \x01(\x04\x12\x0c\n\x04last\x18\x02 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muniment.v1.store_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STOREDSCHEMA']._serialized_start=99
-  _globals['_STOREDSCHEMA']._serialized_end=130
-  _globals['_STOREDCHANGE']._serialized_start=132
-  _globals['_STOREDCHANGE']._serialized_end=174
-  _globals['_STOREDREPLY']._serialized_start=176
-  _globals['_STOREDREPLY']._serialized_end=295
-  _globals['_STOREDCONTENT']._serialized_start=297
-  _globals['_STOREDCONTENT']._serialized_end=326
-  _globals['_STOREDEPISODEREF']._serialized_start=328
-  _globals['_STOREDEPISODEREF']._serialized_end=359
-  _globals['_STOREDSUPERSESSION']._serialized_start=361
-  _globals['_STOREDSUPERSESSION']._serialized_end=420
-  _globals['_STOREDPIN']._serialized_start=422
-  _globals['_STOREDPIN']._serialized_end=539
-  _globals['_STOREDPINREF']._serialized_start=541
-  _globals['_STOREDPINREF']._serialized_end=571
-  _globals['_STOREDPROJECT']._serialized_start=573
-  _globals['_STOREDPROJECT']._serialized_end=627
+  _globals['_STOREDSTATE_SUMSENTRY']._loaded_options = None
+  _globals['_STOREDSTATE_SUMSENTRY']._serialized_options = b'8\001'
+  _globals['_STOREDSTATE_ROWSENTRY']._loaded_options = None
+  _globals['_STOREDSTATE_ROWSENTRY']._serialized_options = b'8\001'
+  _globals['_STOREDSTATE_NUMBERSENTRY']._loaded_options = None
+  _globals['_STOREDSTATE_NUMBERSENTRY']._serialized_options = b'8\001'
+  _globals['_STOREDROW']._serialized_start=99
+  _globals['_STOREDROW']._serialized_end=197
+  _globals['_STOREDPAYLOAD']._serialized_start=199
+  _globals['_STOREDPAYLOAD']._serialized_end=262
+  _globals['_STOREDSCHEMA']._serialized_start=264
+  _globals['_STOREDSCHEMA']._serialized_end=327
+  _globals['_STOREDSTATE']._serialized_start=330
+  _globals['_STOREDSTATE']._serialized_end=770
+  _globals['_STOREDSTATE_SUMSENTRY']._serialized_start=634
+  _globals['_STOREDSTATE_SUMSENTRY']._serialized_end=677
+  _globals['_STOREDSTATE_ROWSENTRY']._serialized_start=679
+  _globals['_STOREDSTATE_ROWSENTRY']._serialized_end=722
+  _globals['_STOREDSTATE_NUMBERSENTRY']._serialized_start=724
+  _globals['_STOREDSTATE_NUMBERSENTRY']._serialized_end=770
+  _globals['_STOREDCHANGE']._serialized_start=773
+  _globals['_STOREDCHANGE']._serialized_end=1012
+  _globals['_STOREDREPLY']._serialized_start=1015
+  _globals['_STOREDREPLY']._serialized_end=1190
+  _globals['_STOREDERROR']._serialized_start=1192
+  _globals['_STOREDERROR']._serialized_end=1280
+  _globals['_STOREDREPLYTIME']._serialized_start=1282
+  _globals['_STOREDREPLYTIME']._serialized_end=1299
+  _globals['_STOREDCONTENT']._serialized_start=1301
+  _globals['_STOREDCONTENT']._serialized_end=1330
+  _globals['_STOREDEPISODEREF']._serialized_start=1332
+  _globals['_STOREDEPISODEREF']._serialized_end=1363
+  _globals['_STOREDSUPERSESSION']._serialized_start=1365
+  _globals['_STOREDSUPERSESSION']._serialized_end=1424
+  _globals['_STOREDPIN']._serialized_start=1426
+  _globals['_STOREDPIN']._serialized_end=1543
+  _globals['_STOREDPINREF']._serialized_start=1545
+  _globals['_STOREDPINREF']._serialized_end=1595
+  _globals['_STOREDPROJECT']._serialized_start=1597
+  _globals['_STOREDPROJECT']._serialized_end=1651
+  _globals['_STOREDTOMBSTONE']._serialized_start=1654
+  _globals['_STOREDTOMBSTONE']._serialized_end=1873
+  _globals['_STOREDPURGE']._serialized_start=1876
+  _globals['_STOREDPURGE']._serialized_end=2014
+  _globals['_SEQRUN']._serialized_start=2016
+  _globals['_SEQRUN']._serialized_end=2053
 # @@protoc_insertion_point(module_scope)

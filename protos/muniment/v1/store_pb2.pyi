@@ -3,9 +3,11 @@
 isort:skip_file
 What the stores keep, as LMDB values. Private to the services: no RPC carries these."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from muniment.v1 import memory_pb2 as _memory_pb2
 import builtins as _builtins
 import sys
@@ -19,67 +21,307 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class StoredRow(_message.Message):
+    """Every value of every table. Who cannot make the check cannot make a row."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    SCHEMA_VERSION_FIELD_NUMBER: _builtins.int
+    MAC_FIELD_NUMBER: _builtins.int
+    NONCE_FIELD_NUMBER: _builtins.int
+    payload: _builtins.bytes
+    """A StoredPayload; encrypted in a sealed store."""
+    position: _builtins.int
+    """Position of the feed when the row was written: the row's own change, where its table is in the feed."""
+    schema_version: _builtins.int
+    """Version of the tables' shape by which it was written."""
+    mac: _builtins.bytes
+    """In a plain store: keyed BLAKE2b-256 over table, key, position, schema version and payload.
+    In a sealed store absent: the ciphertext carries its own tag over the same.
+    """
+    nonce: _builtins.bytes
+    """XChaCha20-Poly1305 nonce, 24 bytes. Present in a sealed store only."""
+    def __init__(
+        self,
+        *,
+        payload: _builtins.bytes = ...,
+        position: _builtins.int = ...,
+        schema_version: _builtins.int = ...,
+        mac: _builtins.bytes = ...,
+        nonce: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mac", b"mac", "nonce", b"nonce", "payload", b"payload", "position", b"position", "schema_version", b"schema_version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredRow: _TypeAlias = StoredRow  # noqa: Y015
+
+@_typing.final
+class StoredPayload(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    WRITTEN_BY_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    value: _builtins.bytes
+    """The serialized message of the row's table."""
+    written_by: _builtins.str
+    """Which call wrote it: caller and request, such as `bridge muniment.v1.PinRequest`."""
+    key: _builtins.bytes
+    """The key as its parts were packed, where LMDB's key is a digest or blinded."""
+    def __init__(
+        self,
+        *,
+        value: _builtins.bytes = ...,
+        written_by: _builtins.str = ...,
+        key: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value", "written_by", b"written_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredPayload: _TypeAlias = StoredPayload  # noqa: Y015
+
+@_typing.final
 class StoredSchema(_message.Message):
-    """Table `meta`, key "schema"."""
+    """Table `meta`, key "schema". Never sealed, so that any version can read it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     VERSION_FIELD_NUMBER: _builtins.int
+    KEY_ID_FIELD_NUMBER: _builtins.int
+    SEALED_FIELD_NUMBER: _builtins.int
     version: _builtins.int
+    key_id: _builtins.str
+    """The keys that the store's rows are checked or sealed with; not a secret."""
+    sealed: _builtins.bool
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
+        key_id: _builtins.str = ...,
+        sealed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key_id", b"key_id", "sealed", b"sealed", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredSchema: _TypeAlias = StoredSchema  # noqa: Y015
 
 @_typing.final
+class StoredState(_message.Message):
+    """Table `meta`, key "state": what the newest transaction left."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class SumsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.bytes
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.bytes = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class RowsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class NumbersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    INCARNATION_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    CHAIN_FIELD_NUMBER: _builtins.int
+    FLOOR_FIELD_NUMBER: _builtins.int
+    FLOOR_CHAIN_FIELD_NUMBER: _builtins.int
+    SUMS_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    NUMBERS_FIELD_NUMBER: _builtins.int
+    DOUBTS_FIELD_NUMBER: _builtins.int
+    UNPROVEN_POSITION_FIELD_NUMBER: _builtins.int
+    incarnation: _builtins.str
+    """Identity of one life of the store, 32 hex digits. A restore begins a new one."""
+    position: _builtins.int
+    """Position of the newest change."""
+    chain: _builtins.bytes
+    """Chain hash at that position."""
+    floor: _builtins.int
+    """Position before the oldest change that is kept, and the chain hash there."""
+    floor_chain: _builtins.bytes
+    unproven_position: _builtins.int
+    """Up to this position changes may be missing from the feed without a trace; 0: none."""
+    @_builtins.property
+    def sums(self) -> _containers.ScalarMap[_builtins.str, _builtins.bytes]:
+        """By table: the sum modulo 2^256 of keyed hashes of all rows (MSet-Add-Hash, Clarke et al.
+        2003). A row that was taken away or put back breaks it.
+        """
+
+    @_builtins.property
+    def rows(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """By table: how many rows it has. Tables that were never counted are absent."""
+
+    @_builtins.property
+    def numbers(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """By table that is keyed by a number: the greatest that was ever given, so that none is given twice."""
+
+    @_builtins.property
+    def doubts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What was found amiss with this account or the feed when the store was opened, for people. It stays."""
+
+    def __init__(
+        self,
+        *,
+        incarnation: _builtins.str = ...,
+        position: _builtins.int = ...,
+        chain: _builtins.bytes = ...,
+        floor: _builtins.int = ...,
+        floor_chain: _builtins.bytes = ...,
+        sums: _abc.Mapping[_builtins.str, _builtins.bytes] | None = ...,
+        rows: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        numbers: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        doubts: _abc.Iterable[_builtins.str] | None = ...,
+        unproven_position: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chain", b"chain", "doubts", b"doubts", "floor", b"floor", "floor_chain", b"floor_chain", "incarnation", b"incarnation", "numbers", b"numbers", "position", b"position", "rows", b"rows", "sums", b"sums", "unproven_position", b"unproven_position"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredState: _TypeAlias = StoredState  # noqa: Y015
+
+@_typing.final
 class StoredChange(_message.Message):
-    """Table `changes`, by position from 1: what changed, in order. The lexical index catches up from it."""
+    """Table `changes`, by position from 1: what changed, in order."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TABLE_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    BEFORE_SHA256_FIELD_NUMBER: _builtins.int
+    AFTER_SHA256_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    CHAIN_FIELD_NUMBER: _builtins.int
+    KEY_SHA256_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table whose row changed."""
     key: _builtins.bytes
-    """The row's key as the table stores it."""
+    """The row's key, packed. Empty where it was purged."""
+    before: _builtins.bytes
+    """The StoredPayload value before; absent where there was no row, or where it was purged."""
+    before_sha256: _builtins.bytes
+    """SHA-256 of the value before and after; absent where there was or is no row."""
+    after_sha256: _builtins.bytes
+    chain: _builtins.bytes
+    """SHA-256 over the chain hash before and all of the above, but `before` itself and with the key's
+    SHA-256 in its place.
+    """
+    key_sha256: _builtins.bytes
+    """SHA-256 of a key that was purged."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
         table: _builtins.str = ...,
         key: _builtins.bytes = ...,
+        before: _builtins.bytes | None = ...,
+        before_sha256: _builtins.bytes | None = ...,
+        after_sha256: _builtins.bytes | None = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        chain: _builtins.bytes = ...,
+        key_sha256: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_sha256", b"_after_sha256", "_before", b"_before", "_before_sha256", b"_before_sha256", "after_sha256", b"after_sha256", "at", b"at", "before", b"before", "before_sha256", b"before_sha256"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_sha256", b"_after_sha256", "_before", b"_before", "_before_sha256", b"_before_sha256", "after_sha256", b"after_sha256", "at", b"at", "before", b"before", "before_sha256", b"before_sha256", "chain", b"chain", "key", b"key", "key_sha256", b"key_sha256", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__after_sha256: _TypeAlias = _typing.Literal["after_sha256"]  # noqa: Y015
+    _WhichOneofArgType__after_sha256: _TypeAlias = _typing.Literal["_after_sha256", b"_after_sha256"]  # noqa: Y015
+    _WhichOneofReturnType__before: _TypeAlias = _typing.Literal["before"]  # noqa: Y015
+    _WhichOneofArgType__before: _TypeAlias = _typing.Literal["_before", b"_before"]  # noqa: Y015
+    _WhichOneofReturnType__before_sha256: _TypeAlias = _typing.Literal["before_sha256"]  # noqa: Y015
+    _WhichOneofArgType__before_sha256: _TypeAlias = _typing.Literal["_before_sha256", b"_before_sha256"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after_sha256) -> _WhichOneofReturnType__after_sha256 | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__before) -> _WhichOneofReturnType__before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__before_sha256) -> _WhichOneofReturnType__before_sha256 | None: ...
 
 Global___StoredChange: _TypeAlias = StoredChange  # noqa: Y015
 
 @_typing.final
 class StoredReply(_message.Message):
-    """Table `replies`, by idempotency key: the outcome of a mutating call."""
+    """Table `replies`, by project and idempotency key: the outcome of a mutating call."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     METHOD_FIELD_NUMBER: _builtins.int
     REQUEST_SHA256_FIELD_NUMBER: _builtins.int
     RESPONSE_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     method: _builtins.str
     request_sha256: _builtins.bytes
     """SHA-256 of the request, without secrets."""
     response: _builtins.bytes
-    """The serialized response."""
+    @_builtins.property
+    def error(self) -> Global___StoredError: ...
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -88,15 +330,68 @@ class StoredReply(_message.Message):
         method: _builtins.str = ...,
         request_sha256: _builtins.bytes = ...,
         response: _builtins.bytes = ...,
+        error: Global___StoredError | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "error", b"error", "outcome", b"outcome", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "method", b"method", "request_sha256", b"request_sha256", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "error", b"error", "method", b"method", "outcome", b"outcome", "request_sha256", b"request_sha256", "response", b"response"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["response", "error"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
+
+Global___StoredReply: _TypeAlias = StoredReply  # noqa: Y015
+
+@_typing.final
+class StoredError(_message.Message):
+    """An error as kit/errors.py has it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    FIX_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    message: _builtins.str
+    reason: _builtins.str
+    field: _builtins.str
+    fix: _builtins.str
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        message: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        field: _builtins.str = ...,
+        fix: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "fix", b"fix", "kind", b"kind", "message", b"message", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StoredReply: _TypeAlias = StoredReply  # noqa: Y015
+Global___StoredError: _TypeAlias = StoredError  # noqa: Y015
+
+@_typing.final
+class StoredReplyTime(_message.Message):
+    """Table `reply_times`, by creation time in nanoseconds, project and key: what expires first."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredReplyTime: _TypeAlias = StoredReplyTime  # noqa: Y015
 
 @_typing.final
 class StoredContent(_message.Message):
@@ -121,7 +416,7 @@ Global___StoredContent: _TypeAlias = StoredContent  # noqa: Y015
 
 @_typing.final
 class StoredEpisodeRef(_message.Message):
-    """Table `episode_ids`, by episode id."""
+    """Table `episode_ids`, by episode id; table `sessions`, by project, session and seq."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -201,15 +496,19 @@ class StoredPinRef(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PIN_ID_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
     pin_id: _builtins.str
+    session_id: _builtins.str
+    """Empty for a pin of the whole project."""
     def __init__(
         self,
         *,
         pin_id: _builtins.str = ...,
+        session_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["pin_id", b"pin_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pin_id", b"pin_id", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -236,3 +535,108 @@ class StoredProject(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredProject: _TypeAlias = StoredProject  # noqa: Y015
+
+@_typing.final
+class StoredTombstone(_message.Message):
+    """Table `tombstones`, by project id: what was purged, so that nobody takes it for lost."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_ID_FIELD_NUMBER: _builtins.int
+    PURGED_AT_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
+    SEQS_FIELD_NUMBER: _builtins.int
+    REVIVED_AT_FIELD_NUMBER: _builtins.int
+    project_id: _builtins.str
+    episodes: _builtins.int
+    pins: _builtins.int
+    @_builtins.property
+    def purged_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def seqs(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeqRun]:
+        """Seqs of the purged episodes, as runs of first and last, both inclusive."""
+
+    @_builtins.property
+    def revived_at(self) -> _timestamp_pb2.Timestamp:
+        """Set when an import brought back what was purged."""
+
+    def __init__(
+        self,
+        *,
+        project_id: _builtins.str = ...,
+        purged_at: _timestamp_pb2.Timestamp | None = ...,
+        episodes: _builtins.int = ...,
+        pins: _builtins.int = ...,
+        seqs: _abc.Iterable[Global___SeqRun] | None = ...,
+        revived_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_revived_at", b"_revived_at", "purged_at", b"purged_at", "revived_at", b"revived_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_revived_at", b"_revived_at", "episodes", b"episodes", "pins", b"pins", "project_id", b"project_id", "purged_at", b"purged_at", "revived_at", b"revived_at", "seqs", b"seqs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__revived_at: _TypeAlias = _typing.Literal["revived_at"]  # noqa: Y015
+    _WhichOneofArgType__revived_at: _TypeAlias = _typing.Literal["_revived_at", b"_revived_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__revived_at) -> _WhichOneofReturnType__revived_at | None: ...
+
+Global___StoredTombstone: _TypeAlias = StoredTombstone  # noqa: Y015
+
+@_typing.final
+class StoredPurge(_message.Message):
+    """Table `purges`, by project id: a purge that has begun and is not finished."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEGUN_AT_FIELD_NUMBER: _builtins.int
+    THROUGH_SEQ_FIELD_NUMBER: _builtins.int
+    THROUGH_POSITION_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    PINS_FIELD_NUMBER: _builtins.int
+    through_seq: _builtins.int
+    """The project's episodes up to this seq are purged, whether their rows are gone already or not."""
+    through_position: _builtins.int
+    """What the feed says of the project up to this position loses its values."""
+    episodes: _builtins.int
+    """What it takes away."""
+    pins: _builtins.int
+    """Those in force."""
+    @_builtins.property
+    def begun_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        begun_at: _timestamp_pb2.Timestamp | None = ...,
+        through_seq: _builtins.int = ...,
+        through_position: _builtins.int = ...,
+        episodes: _builtins.int = ...,
+        pins: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["begun_at", b"begun_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["begun_at", b"begun_at", "episodes", b"episodes", "pins", b"pins", "through_position", b"through_position", "through_seq", b"through_seq"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredPurge: _TypeAlias = StoredPurge  # noqa: Y015
+
+@_typing.final
+class SeqRun(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    first: _builtins.int
+    last: _builtins.int
+    def __init__(
+        self,
+        *,
+        first: _builtins.int = ...,
+        last: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first", b"first", "last", b"last"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeqRun: _TypeAlias = SeqRun  # noqa: Y015

@@ -27,9 +27,20 @@ from muniment.workflows.clients import Clients, open_clients
 from muniment.workflows.identity import ProjectIdentity, resolve_project
 from muniment.workflows.recall import recall
 
-__all__ = ["Asker", "list_projects"]
+__all__ = ["Asker", "Listed", "list_projects", "memory_clients"]
 
 Answer = dict[str, Any]
+
+
+_FAIL = "fail their check and are not shown; run `muniment verify-store`"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What was listed, and why it may not be all."""
+
+    told: list[Answer]
+    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -72,24 +83,35 @@ class Asker:
             tool_name=tool_name,
             corrects=corrects,
         )
-        async with _memory(self.home) as clients:
+        async with memory_clients(self.home) as clients:
             return _episode(
                 await episodes.commit_episode(clients, self._context(session_id), request)
             )
 
     async def read(self, episode_id: str) -> tuple[Answer, str]:
         """An episode's description and its content, verbatim."""
-        async with _memory(self.home) as clients:
+        async with memory_clients(self.home) as clients:
             episode, content = await episodes.read_episode(clients, self._context(), episode_id)
         return _episode(episode), content
 
-    async def episodes(self, *, session_id: str | None, limit: int) -> list[Answer]:
+    async def episodes(self, *, session_id: str | None, limit: int) -> Listed:
         """Descriptions in order of commit; all of them for limit 0."""
-        async with _memory(self.home) as clients:
+        told: list[Answer] = []
+        warnings: list[str] = []
+
+        def note(page: memory_pb2.ListEpisodesResponse) -> None:
+            told.extend({"seq": seq, "tampered": True} for seq in page.tampered_seqs)
+            if page.tampered_entries:
+                warnings.append(f"{page.tampered_entries} entries of the listing {_FAIL}")
+            warnings.extend(map(_doubt, page.doubts))
+            warnings.extend(page.notes)
+
+        async with memory_clients(self.home) as clients:
             listed = episodes.list_episodes(
-                clients, self._context(), session_id=session_id, limit=limit
+                clients, self._context(), session_id=session_id, limit=limit, tell=note
             )
-            return [_episode(one) async for one in listed]
+            told.extend([_episode(one) async for one in listed])
+        return Listed(sorted(told, key=lambda one: int(one["seq"])), warnings)
 
     async def pin(self, content: str, *, kind: str, session_id: str | None) -> Answer:
         """Pin a rule; describe the pin and say whether it is new."""
@@ -98,7 +120,7 @@ class Asker:
             kind=memory_pb2.PinKind.Value(f"PIN_KIND_{kind.upper()}"),
             session_id=session_id,
         )
-        async with _memory(self.home) as clients:
+        async with memory_clients(self.home) as clients:
             response = await pins.pin(clients, self._context(session_id), request)
         answer = _pin(response.pin) | {"already_pinned": response.already_pinned}
         if response.HasField("previous_kind"):
@@ -107,14 +129,18 @@ class Asker:
 
     async def unpin(self, pin_id: str) -> Answer:
         """Take a pin away; describe it."""
-        async with _memory(self.home) as clients:
+        async with memory_clients(self.home) as clients:
             return _pin(await pins.unpin(clients, self._context(), pin_id))
 
-    async def pins(self, *, session_id: str | None) -> tuple[list[Answer], int]:
+    async def pins(self, *, session_id: str | None) -> tuple[Listed, int]:
         """The pins in force, and how many more hold in sessions that were not asked for."""
-        async with _memory(self.home) as clients:
+        async with memory_clients(self.home) as clients:
             response = await pins.list_pins(clients, self._context(), session_id=session_id)
-        return [_pin(one) for one in response.pins], response.other_sessions_pins
+        warnings = [_doubt(one) for one in response.doubts]
+        if response.tampered_pins:
+            warnings.insert(0, f"{response.tampered_pins} pins {_FAIL}")
+        listed = Listed([_pin(one) for one in response.pins], warnings)
+        return listed, response.other_sessions_pins
 
     async def recall(
         self, query: str, *, k: int, session_id: str | None, file_path: str | None
@@ -123,7 +149,7 @@ class Asker:
         request = memory_pb2.RecallRequest(
             query=query, k=k, session_id=session_id, file_path=file_path
         )
-        async with _memory(self.home) as clients:
+        async with memory_clients(self.home) as clients:
             response = await recall(clients, self._context(), request)
         return {
             "query": query,
@@ -136,7 +162,7 @@ class Asker:
 
     async def status(self) -> tuple[Answer, MunimentError | None]:
         """Counts of the host and of the project, and why some are missing."""
-        async with _memory(self.home) as clients:
+        async with memory_clients(self.home) as clients:
             told = await status.host_status(clients, self._context())
         answer: Answer = {
             "home": str(self.home.path),
@@ -146,7 +172,7 @@ class Asker:
             answer["project"]["name"] = self.project.name
         if told.memory is None:
             return answer | {"could_not_tell": [MEMORY]}, told.failure
-        counts = {
+        counts: Answer = {
             "episodes": told.memory.project_episodes,
             "pins": told.memory.project_pins,
             "tokenizer": told.memory.tokenizer,
@@ -154,6 +180,8 @@ class Asker:
             "host_pins": told.memory.pins,
             "host_projects": told.memory.projects,
         }
+        if told.memory.doubts:
+            counts["doubts"] = list(told.memory.doubts)
         return answer | {"memory": counts, "could_not_tell": []}, told.failure
 
     def _context(self, session_id: str | None = None) -> CallContext:
@@ -167,14 +195,24 @@ class Asker:
         )
 
 
-async def list_projects(home: Home) -> list[Answer]:
-    """The projects that the host remembers, oldest first."""
-    async with _memory(home) as clients:
-        return [_project(one) for one in await status.list_projects(clients)]
+async def list_projects(home: Home) -> Listed:
+    """The projects that the host remembers and those that were purged, oldest first."""
+    async with memory_clients(home) as clients:
+        response = await status.list_projects(clients)
+    warnings = [_doubt(one) for one in response.doubts]
+    if response.tampered_projects:
+        warnings.insert(0, f"{response.tampered_projects} projects {_FAIL}")
+    told = {one.project_id: _project(one) for one in response.projects}
+    for purged in response.purged:
+        if not purged.HasField("revived_at"):
+            empty = {"roots": [], "episodes": 0, "pins": 0, "created_at": None}
+            one = told.setdefault(purged.project_id, {"project_id": purged.project_id} | empty)
+            one["purged_at"] = purged.purged_at.ToJsonString()
+    return Listed(list(told.values()), warnings)
 
 
 @asynccontextmanager
-async def _memory(home: Home) -> AsyncIterator[Clients]:
+async def memory_clients(home: Home) -> AsyncIterator[Clients]:
     """The home's services, started if they do not run."""
     with nullcontext() if supervisor_lives(home) else progress("starting the services"):
         started = ensure_running(home, deadline_seconds=START_SECONDS)
@@ -223,7 +261,13 @@ def _kind(kind: memory_pb2.PinKind.ValueType) -> str:
     return memory_pb2.PinKind.Name(kind).removeprefix("PIN_KIND_").lower()
 
 
+def _doubt(doubt: str) -> str:
+    return f"{doubt}, so something may be missing; run `muniment verify-store`"
+
+
 def _hit(hit: memory_pb2.RecallHit) -> Answer:
+    if hit.tampered:
+        return _tampered_hit(hit)
     answer: Answer = {
         "score": hit.score,
         "retrievers": list(hit.retrievers),
@@ -238,6 +282,20 @@ def _hit(hit: memory_pb2.RecallHit) -> Answer:
         return {"kind": "pin", "id": hit.pin.pin_id, **answer, "pin": _pin(hit.pin)}
     described = _episode(hit.episode)
     return {"kind": "episode", "id": hit.episode.episode_id, **answer, "episode": described}
+
+
+def _tampered_hit(hit: memory_pb2.RecallHit) -> Answer:
+    """What can be said of a hit that cannot be believed: where it is."""
+    is_pin = hit.HasField("pin")
+    answer: Answer = {
+        "kind": "pin" if is_pin else "episode",
+        "id": hit.pin.pin_id or hit.episode.episode_id or f"number {hit.episode.seq}",
+        "score": hit.score,
+        "retrievers": list(hit.retrievers),
+        "reasons": list(hit.reasons),
+        "tampered": True,
+    }
+    return answer if is_pin else answer | {"seq": hit.episode.seq}
 
 
 def _project(project: memory_pb2.Project) -> Answer:

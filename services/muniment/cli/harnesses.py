@@ -15,6 +15,9 @@ __all__ = ["bridge_command", "registrations"]
 
 _COMMAND = "muniment-mcp"
 
+_KEY_VARIABLES = ("MUNIMENT_KEY_STORE", "MUNIMENT_KEY_FOLDER")
+"""Settings without which services would not find the home's key, or make another."""
+
 
 def bridge_command() -> Path | None:
     """Absolute path of the program that a harness spawns, or None where it is not installed."""
@@ -25,8 +28,8 @@ def bridge_command() -> Path | None:
 
 
 def registrations(home: Home, command: Path) -> dict[str, str]:
-    """What to run or to paste, by harness. The home is named where a harness might miss it."""
-    program, path = str(command), str(home.path)
+    """What to run or to paste, by harness; home and key are named where one might miss them."""
+    program, variables = str(command), _variables(home)
     claude = ["claude", "mcp", "add", "--scope", "user", "muniment"]
     codex = [
         "[mcp_servers.muniment]",
@@ -35,14 +38,24 @@ def registrations(home: Home, command: Path) -> dict[str, str]:
         "required = true",
     ]
     opencode: dict[str, object] = {"type": "local", "command": [program]}
-    if not _finds_without_variables(home):
-        claude += ["--env", f"{HOME_VARIABLE}={path}"]
-        codex.append(f"env = {{ {HOME_VARIABLE} = {_quoted(path)} }}")
-        opencode["environment"] = {HOME_VARIABLE: path}
+    if variables:
+        for name, value in variables.items():
+            claude += ["--env", f"{name}={value}"]
+        pairs = (f"{name} = {_quoted(value)}" for name, value in variables.items())
+        codex.append(f"env = {{ {', '.join(pairs)} }}")
+        opencode["environment"] = variables
     return {
         "Claude Code": shlex.join([*claude, "--", program]),
         "Codex (config.toml)": "\n".join(codex),
         "OpenCode (opencode.json)": json.dumps({"mcp": {"muniment": opencode}}, ensure_ascii=False),
+    }
+
+
+def _variables(home: Home) -> dict[str, str]:
+    """What a harness has to pass on, since it may be who starts the services."""
+    variables = {} if _finds_without_variables(home) else {HOME_VARIABLE: str(home.path)}
+    return variables | {
+        name: value for name in _KEY_VARIABLES if (value := os.environ.get(name, ""))
     }
 
 

@@ -18,7 +18,7 @@ from muniment.cli.services import (
     print_services,
     service_names,
 )
-from muniment.cli.supervisor_client import SupervisorClient
+from muniment.cli.supervisor_client import ServiceProcess, SupervisorClient
 from muniment.kit.clock import SystemClock
 from muniment.kit.errors import TimedOutError, UnavailableError
 from muniment.kit.paths import Home
@@ -30,7 +30,15 @@ from muniment.kit.supervise import (
     supervisor_lives,
 )
 
-__all__ = ["START_SECONDS", "down", "ps", "restart", "up"]
+__all__ = [
+    "START_SECONDS",
+    "down",
+    "ps",
+    "restart",
+    "start_services",
+    "stop_services",
+    "up",
+]
 
 START_SECONDS = 10.0
 """How long a supervisor may take to answer."""
@@ -47,16 +55,10 @@ def up(context: typer.Context, json: Json = False) -> None:
 
     Services that run are left alone; one that was given up on is tried again.
     """
-    # gRPC takes a third of a second to import, and most commands do without.
-    from muniment.cli.health import wait_until_healthy
-
     home: Home = context.obj
     lives = supervisor_lives(home)
     with progress("waiting for the services" if lives else "starting the services"):
-        begun = ensure_running(home, deadline_seconds=START_SECONDS)
-        names = [one.name for one in list_services(home)]
-        again = [] if begun else _start(home, names)
-        services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=_UP_SECONDS))
+        begun, again, services = start_services(home)
     if json:
         print_json({"started": begun or bool(again), "services": as_json(home, services)})
         return
@@ -65,23 +67,51 @@ def up(context: typer.Context, json: Json = False) -> None:
     print_services(home, services)
 
 
+def start_services(home: Home) -> tuple[bool, list[str], list[ServiceProcess]]:
+    """Start what does not run and wait until it answers.
+
+    Whether the supervisor was started, or else which services; and all of them.
+
+    Raises:
+        MunimentError: One cannot start, or takes too long.
+    """
+    # gRPC takes a third of a second to import, and most commands do without.
+    from muniment.cli.health import wait_until_healthy
+
+    begun = ensure_running(home, deadline_seconds=START_SECONDS)
+    names = [one.name for one in list_services(home)]
+    again = [] if begun else _start(home, names)
+    services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=_UP_SECONDS))
+    return begun, again, services
+
+
 def down(context: typer.Context, json: Json = False) -> None:
     """Stop the services and the supervisor, and wait until they are gone.
 
     Calls that run are let finish first, for some seconds.
     """
     home: Home = context.obj
-    stopped = supervisor_lives(home)
     with progress("stopping the services"):
-        if stopped:
-            _shut_down(home)
-        stopped |= end_leftovers(home, deadline_seconds=_DRAIN_SECONDS)
-        if home.socket(SUPERVISOR).exists():
-            remove_leftovers(home)
+        stopped = stop_services(home)
     if json:
         print_json({"stopped": stopped})
     else:
         print_text("stopped" if stopped else "nothing was running")
+
+
+def stop_services(home: Home) -> bool:
+    """Stop everything of the home and wait until it is gone. False where nothing ran.
+
+    Raises:
+        MunimentError: Something does not stop.
+    """
+    stopped = supervisor_lives(home)
+    if stopped:
+        _shut_down(home)
+    stopped |= end_leftovers(home, deadline_seconds=_DRAIN_SECONDS)
+    if home.socket(SUPERVISOR).exists():
+        remove_leftovers(home)
+    return stopped
 
 
 def ps(context: typer.Context, json: Json = False) -> None:

@@ -11,7 +11,18 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from muniment.cli import config, doctor, house, logs, memory, metrics
+from muniment.cli import (
+    backups,
+    config,
+    doctor,
+    house,
+    keys,
+    logs,
+    maintenance,
+    memory,
+    metrics,
+    transfer,
+)
 from muniment.cli.output import print_error
 from muniment.cli.usage import wrong_usage
 from muniment.kit.errors import InternalError, MunimentError, PreconditionError
@@ -41,6 +52,10 @@ for command in (
     house.restart,
     doctor.doctor,
     metrics.metrics,
+    backups.backup,
+    backups.restore,
+    maintenance.verify_store,
+    maintenance.reindex,
     memory.status,
     memory.commit,
     memory.recall,
@@ -50,9 +65,13 @@ for command in (
     memory.unpin,
     memory.pins,
     memory.projects,
+    transfer.export,
+    transfer.purge,
 ):
     app.command()(command)
+app.command(name="import")(transfer.import_)
 app.add_typer(config.app, name="config")
+app.add_typer(keys.app, name="key")
 
 
 def _print_version(wanted: bool) -> None:

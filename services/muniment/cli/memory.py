@@ -15,13 +15,14 @@ from muniment.cli.output import (
     print_json,
     print_table,
     print_text,
+    print_warning,
     to_the_second,
 )
 from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.paths import Home
 
 if TYPE_CHECKING:
-    from muniment.cli.answers import Asker
+    from muniment.cli.answers import Asker, Listed
 
 __all__ = ["commit", "episodes", "pin", "pins", "projects", "recall", "show", "status", "unpin"]
 
@@ -108,12 +109,15 @@ def episodes(
     json: Json = False,
 ) -> None:
     """List the project's episodes in the order in which they were committed."""
-    told = asyncio.run(_asker(context, project).episodes(session_id=session, limit=limit))
+    listed = asyncio.run(_asker(context, project).episodes(session_id=session, limit=limit))
+    _warn(listed, as_json=json)
     if json:
-        print_json(told)
+        print_json(listed.told)
         return
     rows = [
-        [
+        ["", str(one["seq"]), *[""] * 6, "fails its check, and is not shown"]
+        if "tampered" in one
+        else [
             one["episode_id"],
             str(one["seq"]),
             one["session_id"] or "",
@@ -122,12 +126,14 @@ def episodes(
             str(one["token_count"]),
             to_the_second(one["created_at"]),
             one.get("superseded_by", ""),
+            "",
         ]
-        for one in told
+        for one in listed.told
     ]
     columns = ["episode", "number", "session", "role", "tool", "tokens", "committed"]
     if rows:
-        print_table([*columns, "superseded by"], rows, whole=("episode", "superseded by"))
+        columns += ["superseded by", "note"]
+        print_table(columns, rows, whole=("episode", "superseded by"))
     else:
         print_text("no episodes")
 
@@ -181,11 +187,15 @@ def pins(
     json: Json = False,
 ) -> None:
     """List the pins in force in the project."""
-    told, others = asyncio.run(_asker(context, project).pins(session_id=session))
+    listed, others = asyncio.run(_asker(context, project).pins(session_id=session))
+    _warn(listed, as_json=json)
     if json:
-        print_json(told)
+        print_json(listed.told)
         return
-    rows = [[one["pin_id"], one["kind"], one.get("session_id", ""), one["content"]] for one in told]
+    rows = [
+        [one["pin_id"], one["kind"], one.get("session_id", ""), one["content"]]
+        for one in listed.told
+    ]
     if rows:
         print_table(["pin", "kind", "session", "rule"], rows, whole=("pin",))
     else:
@@ -231,32 +241,37 @@ def status(context: typer.Context, project: Project = Path(), json: Json = False
         print_text(f"         {_totals(counts['episodes'], counts['pins'])}")
         host = _totals(counts["host_episodes"], counts["host_pins"])
         print_text(f"host     {host}, {counted(counts['host_projects'], 'project')}")
+        for doubt in counts.get("doubts", ()):
+            print_text(f"doubt    {doubt}; run `muniment verify-store`")
     if failure is not None:
         raise failure
 
 
 def projects(context: typer.Context, json: Json = False) -> None:
-    """List the projects that the host remembers."""
+    """List the projects that the host remembers, and those that were purged."""
     # gRPC and the contracts take half a second to import, and other commands do without.
     from muniment.cli.answers import list_projects
 
     home: Home = context.obj
-    told = asyncio.run(list_projects(home))
+    listed = asyncio.run(list_projects(home))
+    _warn(listed, as_json=json)
     if json:
-        print_json(told)
+        print_json(listed.told)
         return
     rows = [
         [
             one["project_id"],
             str(one["episodes"]),
             str(one["pins"]),
-            to_the_second(one["created_at"]),
+            to_the_second(one["created_at"]) if one["created_at"] else "",
+            to_the_second(one["purged_at"]) if "purged_at" in one else "",
             one["roots"][-1] if one["roots"] else "",
         ]
-        for one in told
+        for one in listed.told
     ]
     if rows:
-        print_table(["project", "episodes", "pins", "since", "root"], rows, whole=("project",))
+        columns = ["project", "episodes", "pins", "since", "purged", "root"]
+        print_table(columns, rows, whole=("project",))
     else:
         print_text("no projects")
 
@@ -272,8 +287,15 @@ def _totals(episodes: int, pins: int) -> str:
     return f"{counted(episodes, 'episode')}, {counted(pins, 'pin')}"
 
 
+def _warn(listed: Listed, *, as_json: bool) -> None:
+    for warning in listed.warnings:
+        print_warning(warning, as_json=as_json)
+
+
 def _describe_hit(hit: dict[str, Any]) -> str:
     lines = [f"{hit['kind']} {hit['id']}  ({'; '.join(hit['reasons'])})"]
+    if "tampered" in hit:
+        return "\n".join([*lines, "[tampered: not shown]"])
     if hit["truncated"]:
         lines.append(f"[cut; from byte {hit['text_offset_bytes']}]")
     lines.append(hit["text"])

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from muniment.kit.errors import MunimentError
+from muniment.kit.progress import Report
 
 __all__ = [
     "Json",
@@ -23,6 +24,7 @@ __all__ = [
     "print_json",
     "print_table",
     "print_text",
+    "print_warning",
     "printable",
     "progress",
     "to_the_second",
@@ -142,13 +144,30 @@ def print_error(error: MunimentError, *, as_json: bool) -> None:
         print(f"muniment: {printable(str(error))}", file=sys.stderr)
 
 
+def print_warning(text: str, *, as_json: bool) -> None:
+    """Print on stderr what makes a result less than it seems: one line, or an object."""
+    if as_json:
+        print(json.dumps({"warning": text}, ensure_ascii=False), file=sys.stderr)
+    else:
+        print(f"muniment: warning: {printable(text)}", file=sys.stderr)
+
+
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Say on stderr, if that is a terminal, what is being waited for."""
+def progress(what: str) -> Iterator[Report]:
+    """Say on stderr, if that is a terminal, what is being waited for.
+
+    What the block is given takes how far it is.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda step, done, total: None
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    with Console(file=sys.stderr).status(what):
-        yield
+    with Console(file=sys.stderr).status(escape(what)) as status:
+
+        def report(step: str, done: int, total: int) -> None:
+            share = f" {100 * done // total} %" if total else ""
+            status.update(escape(f"{what}: {step}{share}"))
+
+        yield report

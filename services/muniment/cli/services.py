@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+from pathlib import Path
 
 from muniment.cli.output import print_table
 from muniment.cli.supervisor_client import ServiceProcess, SupervisorClient
@@ -19,6 +20,7 @@ __all__ = [
     "print_services",
     "reason_of_failure",
     "service_names",
+    "shipped_services",
 ]
 
 GIVEN_UP = frozenset({"EXITED", "FATAL"})
@@ -31,9 +33,17 @@ _PROGRAM = "program:"
 
 def service_names(home: Home) -> list[str]:
     """What the supervisor's files name, in their order: the shipped one, then conf.d."""
+    return _programs(shipped_configuration(), *sorted((home.runtime / "conf.d").glob("*.conf")))
+
+
+def shipped_services() -> list[str]:
+    """The services that every home has."""
+    return _programs(shipped_configuration())
+
+
+def _programs(*files: Path) -> list[str]:
     parser = configparser.RawConfigParser(strict=False, inline_comment_prefixes=(";", "#"))
-    own = sorted((home.runtime / "conf.d").glob("*.conf"))
-    parser.read([shipped_configuration(), *own])
+    parser.read(files)
     sections = [name for name in parser.sections() if name.startswith(_PROGRAM)]
     return [name.removeprefix(_PROGRAM) for name in sections]
 

@@ -6,6 +6,7 @@ idempotency key when the service vanished under it, so a restart costs its calle
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
@@ -25,11 +26,19 @@ from muniment.kit.limits import MESSAGE_LIMIT_BYTES
 from muniment.kit.paths import Home
 from muniment.kit.rpc_errors import from_rpc_error
 
-__all__ = ["BULK_SECONDS", "READ_SECONDS", "WRITE_SECONDS", "Caller", "open_channel"]
+__all__ = [
+    "BULK_SECONDS",
+    "MAINTENANCE_SECONDS",
+    "READ_SECONDS",
+    "WRITE_SECONDS",
+    "Caller",
+    "open_channel",
+]
 
 READ_SECONDS = 20.0
 WRITE_SECONDS = 20.0
 BULK_SECONDS = 60.0
+MAINTENANCE_SECONDS = 3600.0
 
 _FIRST_RETRY_SECONDS = 0.05
 _LONGEST_RETRY_SECONDS = 0.5
@@ -124,6 +133,44 @@ class Caller:
             # A reader that stops early would leave it running until its deadline.
             call.cancel()
 
+    async def both_streams(
+        self,
+        method: grpc.aio.StreamStreamMultiCallable[Request, Response],
+        requests: AsyncIterator[Request],
+        context: CallContext,
+        deadline_seconds: float,
+    ) -> AsyncIterator[Response]:
+        """The responses to a stream of requests, which are taken as the service takes them.
+
+        Raises also what `requests` raises. A stream that broke is not begun again.
+        """
+        call = method(timeout=deadline_seconds, metadata=context.to_metadata())
+
+        async def send() -> None:
+            try:
+                async for request in requests:
+                    await call.write(request)
+                await call.done_writing()
+            except grpc.aio.AioRpcError:
+                pass  # Whoever reads the responses is told.
+            except BaseException:
+                call.cancel()
+                raise
+
+        sending = asyncio.ensure_future(send())
+        try:
+            async for response in call:
+                yield response
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error, self.service) from error
+        except asyncio.CancelledError:
+            if sending.done() and not sending.cancelled():
+                await sending
+            raise
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+
     async def _persist(
         self, send: Callable[[float], Awaitable[Response]], deadline_seconds: float
     ) -> Response:
@@ -135,7 +182,7 @@ class Caller:
             nonlocal away
             left = end - self.clock.monotonic()
             if left <= 0:
-                raise self._timed_out() from away
+                raise self._timed_out(away) from away
             try:
                 return await send(left)
             except grpc.aio.AioRpcError as error:
@@ -167,7 +214,10 @@ class Caller:
             fix="mend that, then run `muniment up`; nothing of this call was recorded",
         )
 
-    def _timed_out(self) -> MunimentError:
+    def _timed_out(self, last: UnavailableError | None) -> MunimentError:
+        if last is not None and last.reason != "SERVICE_UNAVAILABLE":
+            # The service was there, and had its reason each time.
+            return TimedOutError(last.message, reason=last.reason, field=last.field, fix=last.fix)
         return TimedOutError(
             f"the {self.service} service did not come back within the deadline",
             reason="SERVICE_AWAY",

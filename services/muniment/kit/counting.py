@@ -8,20 +8,28 @@ a CJK character one, other letters one for two. It is a budget's first guess and
 from __future__ import annotations
 
 import re
+import string
+from collections import Counter
 
 __all__ = ["TOKENIZER", "estimate_tokens"]
 
 TOKENIZER = "estimate-1"
 
-_CJK = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-
-# Runs by kind. White space is free but for its own longer runs (indentation, blank lines).
-_RUNS = re.compile(
-    r"(?P<word>[A-Za-z]+)|(?P<digits>[0-9]+)|(?P<space>[ \t\r\n]{2,})"
-    rf"|(?P<cjk>[{_CJK}]+)"
-    rf"|(?P<marks>[!-/:-@\[-`{{-~]+)|(?P<other>[^\x00-\x7f{_CJK}]+)"
+# Kinds of ASCII characters: which, least length of a run that counts, and characters per token.
+# White space is free but for its own longer runs (indentation, blank lines).
+_KINDS = (
+    (string.ascii_letters, 1, 4.2),
+    (string.digits, 1, 3.0),
+    (" \t\r\n", 2, 4.0),
+    (string.punctuation, 1, 2.0),
 )
-_PER_TOKEN = {"word": 4.2, "digits": 3.0, "space": 4.0, "cjk": 1.0, "marks": 2.0, "other": 2.0}
+_RUNS = tuple(
+    (bytes(ord("x") if chr(byte) in kind else ord(" ") for byte in range(256)), least, per_token)
+    for kind, least, per_token in _KINDS
+)
+_CJK = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+_OTHER_RUNS = re.compile(rf"(?P<cjk>[{_CJK}]+)|(?P<other>[^\x00-\x7f{_CJK}]+)")
+_PER_OTHER_TOKEN = {"cjk": 1.0, "other": 2.0}
 
 
 def estimate_tokens(text: str) -> int:
@@ -29,8 +37,19 @@ def estimate_tokens(text: str) -> int:
     if not text:
         return 0
     total = 0
-    for match in _RUNS.finditer(text):
-        per_token = _PER_TOKEN[match.lastgroup or "other"]
-        # Rounded up by the run: no token spans two kinds.
-        total += -int(-(match.end() - match.start()) // per_token)
+    encoded = text.encode(errors="surrogatepass")
+    for kind, least, per_token in _RUNS:
+        # Counted by length: a text has many runs and few lengths.
+        for length, count in Counter(map(len, encoded.translate(kind).split())).items():
+            if length >= least:
+                total += count * _tokens(length, per_token)
+    if not text.isascii():
+        for match in _OTHER_RUNS.finditer(text):
+            per_token = _PER_OTHER_TOKEN[match.lastgroup or "other"]
+            total += _tokens(match.end() - match.start(), per_token)
     return max(total, 1)
+
+
+def _tokens(length: int, per_token: float) -> int:
+    # Rounded up by the run: no token spans two kinds.
+    return -int(-length // per_token)

@@ -14,6 +14,7 @@ __all__ = [
     "MunimentError",
     "NotFoundError",
     "PreconditionError",
+    "TamperedError",
     "TimedOutError",
     "UnavailableError",
 ]
@@ -74,3 +75,7 @@ class TimedOutError(MunimentError):
 
 class InternalError(MunimentError):
     """A defect of ours. Details are in the service's log."""
+
+
+class TamperedError(MunimentError):
+    """A stored row cannot be believed: it was edited, moved, put back or taken away."""

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from muniment.kit.errors import PreconditionError
 
-__all__ = ["hold_file", "private_folder", "replace_file"]
+__all__ = [
+    "copy_file",
+    "file_digest",
+    "hold_file",
+    "make_file",
+    "private_folder",
+    "replace_file",
+    "replacing_file",
+    "sync_folder",
+]
+
+_BLOCK_BYTES = 1024 * 1024
 
 
 def private_folder(path: Path, *, keep_mode: bool = False) -> Path:
@@ -58,11 +71,16 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in the folder durable: what was made, renamed or removed in it."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 @contextmanager
@@ -78,3 +96,62 @@ def hold_file(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def make_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file with mode 0600, durable after the block and gone where that fails.
+
+    Raises:
+        FileExistsError: There is one already.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[BinaryIO]:
+    """What takes the file's place after the block, with mode 0600; as `replace_file`, in parts."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with make_file(temporary) as file:
+        yield file
+        # Still in the block, so that it is removed where this fails.
+        file.flush()
+        os.fsync(file.fileno())
+        temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def copy_file(source: Path, target: Path, report: Callable[[int], None]) -> bytes:
+    """Copy into a new file, and report the bytes that are done. The content's SHA-256."""
+    digest = hashlib.sha256()
+    with make_file(target) as file:
+        for block, done in _blocks(source):
+            digest.update(block)
+            file.write(block)
+            report(done)
+    return digest.digest()
+
+
+def file_digest(path: Path, report: Callable[[int], None]) -> bytes:
+    """The SHA-256 of the file; reports the bytes that are done."""
+    digest = hashlib.sha256()
+    for block, done in _blocks(path):
+        digest.update(block)
+        report(done)
+    return digest.digest()
+
+
+def _blocks(path: Path) -> Iterator[tuple[bytes, int]]:
+    with path.open("rb") as file:
+        done = 0
+        while block := file.read(_BLOCK_BYTES):
+            done += len(block)
+            yield block, done

@@ -7,9 +7,10 @@ import threading
 from muniment.kit.clock import Clock
 from muniment.kit.randomness import Randomness
 
-__all__ = ["IdMaker"]
+__all__ = ["IdMaker", "made_at_ns"]
 
 _RANDOM_BITS = 74
+_HEX_DIGITS = 32
 
 
 class IdMaker:
@@ -33,3 +34,11 @@ class IdMaker:
         rand_a, rand_b = rest >> 62, rest & ((1 << 62) - 1)
         uuid = (milliseconds << 80) | (0x7 << 76) | (rand_a << 64) | (0b10 << 62) | rand_b
         return f"{prefix}_{uuid:032x}"
+
+
+def made_at_ns(name: str) -> int | None:
+    """When the id was made, in nanoseconds since the Unix epoch; None for what is no id of ours."""
+    _, _, digits = name.partition("_")
+    if len(digits) != _HEX_DIGITS or not set(digits) <= set("0123456789abcdef"):
+        return None
+    return (int(digits, 16) >> 80) * 1_000_000

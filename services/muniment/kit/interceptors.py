@@ -1,17 +1,16 @@
-"""What happens around every call: metrics, errors, deadline, context; one interceptor each.
+"""What happens around every call: metrics, errors, deadline, context.
 
-Each is an async context manager around the servicer's method, so that unary and streaming
-calls pass through the same few lines.
+It is one async context manager around the servicer's method, so that unary and streaming calls
+pass through the same few lines.
 """
 
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 import structlog
@@ -26,6 +25,7 @@ __all__ = ["call_context", "interceptors"]
 
 _log = structlog.get_logger()
 _Call = grpc.aio.ServicerContext[Any, Any]
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _context: ContextVar[CallContext] = ContextVar("muniment_call_context")
 
 # gRPC's own services take no part in the house's rules.
@@ -39,68 +39,77 @@ def call_context() -> CallContext:
 
 def interceptors(metrics: Metrics, clock: Clock) -> tuple[grpc.aio.ServerInterceptor, ...]:
     """The house's interceptors, outermost first."""
-    return (
-        _MetricsInterceptor(metrics, clock),
-        _ErrorsInterceptor(),
-        _DeadlineInterceptor(),
-        _ContextInterceptor(),
-    )
+    return (_HouseInterceptor(metrics, clock),)
 
 
-class _Interceptor(grpc.aio.ServerInterceptor):
-    """Wraps the method's behaviour, whatever its arity, in `around`."""
+class _HouseInterceptor(grpc.aio.ServerInterceptor):
+    """Wraps each method's behaviour, whatever its arity, in `_around`.
 
-    @abstractmethod
-    def around(self, method: str, call: _Call) -> AbstractAsyncContextManager[None]:
-        """What happens before and after the method."""
+    It is one for everything: each more would cost every call a few coroutines.
+    """
+
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._wrapped: dict[str, tuple[_Handler, _Handler]] = {}
+        """By method: the handler, and what it became."""
 
     async def intercept_service(
         self,
-        continuation: Callable[
-            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]
-        ],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[_Handler | None]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+    ) -> _Handler | None:
         """Wrap the handler that would serve the call."""
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
         if handler is None or method.startswith(_FOREIGN):
             return handler
+        known = self._wrapped.get(method)
+        if known is None or known[0] is not handler:
+            known = self._wrapped[method] = handler, self._wrap(method, handler)
+        return known[1]
+
+    def _wrap(self, method: str, handler: _Handler) -> _Handler:
         kind = ("stream" if handler.request_streaming else "unary") + (
             "_stream" if handler.response_streaming else "_unary"
         )
         behaviour = getattr(handler, kind)
 
         async def one(request: Any, call: _Call) -> Any:
-            async with self.around(method, call):
+            async with self._around(method, call):
                 return await behaviour(request, call)
 
         async def many(request: Any, call: _Call) -> AsyncIterator[Any]:
-            async with self.around(method, call):
+            async with self._around(method, call):
                 async for response in behaviour(request, call):
                     yield response
 
         make = getattr(grpc, f"{kind}_rpc_method_handler")
-        wrapped: grpc.RpcMethodHandler[Any, Any] = make(
+        wrapped: _Handler = make(
             many if handler.response_streaming else one,
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
         return wrapped
 
-
-class _MetricsInterceptor(_Interceptor):
-    def __init__(self, metrics: Metrics, clock: Clock) -> None:
-        self._metrics = metrics
-        self._clock = clock
-
     @asynccontextmanager
-    async def around(self, method: str, call: _Call) -> AsyncIterator[None]:
+    async def _around(self, method: str, call: _Call) -> AsyncIterator[None]:
+        """Count the call; give it its context; turn its errors into status codes."""
         began = self._clock.monotonic()
         self._metrics.add_running(1)
         code = "OK"
         try:
-            yield
+            try:
+                _require_deadline(call)
+                _set_context(method, call)
+                yield
+            except MunimentError as error:
+                await _abort(call, error)
+            except Exception as error:
+                if isinstance(error, grpc.aio.AbortError):
+                    raise
+                _log.exception("call failed", method=method)
+                await _abort(call, _DEFECT)
         except asyncio.CancelledError:
             code = "CANCELLED"
             raise
@@ -112,6 +121,13 @@ class _MetricsInterceptor(_Interceptor):
             self._metrics.ended(method, code, self._clock.monotonic() - began)
 
 
+_DEFECT = InternalError(
+    "the service failed on this call",
+    reason="INTERNAL",
+    fix="see the service's log with `muniment logs`",
+)
+
+
 def _code_name(code: Any) -> str:
     # grpc.aio hands out the number for a code that was set by abort.
     if isinstance(code, grpc.StatusCode):
@@ -119,52 +135,28 @@ def _code_name(code: Any) -> str:
     return next((one.name for one in grpc.StatusCode if one.value[0] == code), "UNKNOWN")
 
 
-class _ErrorsInterceptor(_Interceptor):
-    @asynccontextmanager
-    async def around(self, method: str, call: _Call) -> AsyncIterator[None]:
-        try:
-            yield
-        except MunimentError as error:
-            await _abort(call, error)
-        except Exception as error:
-            if isinstance(error, grpc.aio.AbortError):
-                raise
-            _log.exception("call failed", method=method)
-            defect = InternalError(
-                "the service failed on this call",
-                reason="INTERNAL",
-                fix="see the service's log with `muniment logs`",
-            )
-            await _abort(call, defect)
-
-
 async def _abort(call: _Call, error: MunimentError) -> None:
     status = to_status(error)
     await call.abort(status.code, status.details, tuple(status.trailing_metadata or ()))
 
 
-class _DeadlineInterceptor(_Interceptor):
-    @asynccontextmanager
-    async def around(self, method: str, call: _Call) -> AsyncIterator[None]:
-        if call.time_remaining() is None:
-            raise InvalidArgumentError(
-                "the call has no deadline",
-                reason="DEADLINE_MISSING",
-                field="deadline",
-                fix="set one; the contract names each call's class",
-            )
-        yield
+def _require_deadline(call: _Call) -> None:
+    if call.time_remaining() is None:
+        raise InvalidArgumentError(
+            "the call has no deadline",
+            reason="DEADLINE_MISSING",
+            field="deadline",
+            fix="set one; the contract names each call's class",
+        )
 
 
-class _ContextInterceptor(_Interceptor):
-    @asynccontextmanager
-    async def around(self, method: str, call: _Call) -> AsyncIterator[None]:
-        context = CallContext.from_metadata(call.invocation_metadata() or ())
-        _context.set(context)
-        with structlog.contextvars.bound_contextvars(
-            method=method,
-            project=context.project_id,
-            session=context.session_id,
-            caller=context.caller,
-        ):
-            yield
+def _set_context(method: str, call: _Call) -> None:
+    """For the task of this call, which ends with it."""
+    context = CallContext.from_metadata(call.invocation_metadata() or ())
+    _context.set(context)
+    structlog.contextvars.bind_contextvars(
+        method=method,
+        project=context.project_id,
+        session=context.session_id,
+        caller=context.caller,
+    )

@@ -32,6 +32,7 @@ _CODES: dict[type[errors.MunimentError], tuple[grpc.StatusCode, int]] = {
     errors.LimitError: (grpc.StatusCode.RESOURCE_EXHAUSTED, code_pb2.RESOURCE_EXHAUSTED),
     errors.UnavailableError: (grpc.StatusCode.UNAVAILABLE, code_pb2.UNAVAILABLE),
     errors.TimedOutError: (grpc.StatusCode.DEADLINE_EXCEEDED, code_pb2.DEADLINE_EXCEEDED),
+    errors.TamperedError: (grpc.StatusCode.DATA_LOSS, code_pb2.DATA_LOSS),
     errors.InternalError: (grpc.StatusCode.INTERNAL, code_pb2.INTERNAL),
 }
 _CLASSES = {code: kind for kind, (code, _) in _CODES.items()}

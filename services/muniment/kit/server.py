@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import grpc
@@ -28,16 +30,19 @@ from grpc_reflection.v1alpha import reflection
 from muniment.kit.clock import Clock, SystemClock
 from muniment.kit.errors import MunimentError, PreconditionError
 from muniment.kit.files import private_folder, replace_file
+from muniment.kit.home_key import KeyShelf
 from muniment.kit.interceptors import interceptors
 from muniment.kit.limits import MESSAGE_LIMIT_BYTES
-from muniment.kit.logging import configure_logging
+from muniment.kit.logging import Pseudonym, configure_logging
+from muniment.kit.maintenance import MaintenanceServicer
 from muniment.kit.metrics import Metrics
 from muniment.kit.paths import Home
 from muniment.kit.settings import Settings, explain, load_settings
-from muniment.v1 import common_pb2, common_pb2_grpc
+from muniment.v1 import common_pb2, common_pb2_grpc, maintenance_pb2, maintenance_pb2_grpc
 
 __all__ = [
     "CANNOT_START",
+    "THREAD_SWITCH_SECONDS",
     "Service",
     "forget_failure",
     "free_socket",
@@ -47,6 +52,10 @@ __all__ = [
 
 CANNOT_START = 78
 """Exit code (EX_CONFIG of sysexits.h) after which supervisord does not try again."""
+
+THREAD_SWITCH_SECONDS = 0.0002
+"""How long a busy thread may keep the others waiting. Python's own 5 ms would be added to each
+statement of the index and each sync while another thread computes."""
 
 # An exit before supervisord's startsecs counts as a crash and is tried again.
 _LEAST_LIFE_SECONDS = 1.2
@@ -64,6 +73,8 @@ class Service:
     register: Callable[[grpc.aio.Server], None]
     limits: Mapping[str, int] = field(default_factory=dict)
     describe_store: Callable[[], common_pb2.StoreDescription] | None = None
+    maintenance: MaintenanceServicer | None = None
+    """What keeps its store, where it has one."""
 
 
 class _DescribeServicer(common_pb2_grpc.DescribeServiceServicer):
@@ -118,15 +129,18 @@ async def serve(service: Service, home: Home, settings: Settings, clock: Clock) 
         ],
     )
     service.register(server)
+    contracts = [*service.contracts, _full_name(common_pb2, "DescribeService")]
+    if service.maintenance is not None:
+        maintenance_pb2_grpc.add_MaintenanceServiceServicer_to_server(service.maintenance, server)
+        contracts.append(_full_name(maintenance_pb2, "MaintenanceService"))
     common_pb2_grpc.add_DescribeServiceServicer_to_server(
         _DescribeServicer(service, home, metrics), server
     )
     health = HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
-    describe = common_pb2.DESCRIPTOR.services_by_name["DescribeService"].full_name
-    names = (*service.contracts, describe, "grpc.health.v1.Health", reflection.SERVICE_NAME)
+    names = (*contracts, "grpc.health.v1.Health", reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server)
-    for name in (*service.contracts, describe):
+    for name in contracts:
         await health.set(name, health_pb2.HealthCheckResponse.SERVING)
     server.add_secure_port(
         f"unix:{path}", grpc.local_server_credentials(grpc.LocalConnectionType.UDS)
@@ -143,6 +157,11 @@ async def serve(service: Service, home: Home, settings: Settings, clock: Clock) 
     await server.stop(settings.drain_seconds)
     path.unlink(missing_ok=True)
     _log.info("stopped")
+
+
+def _full_name(contract: ModuleType, service: str) -> str:
+    name: str = contract.DESCRIPTOR.services_by_name[service].full_name
+    return name
 
 
 def _stop_event() -> asyncio.Event:
@@ -182,15 +201,18 @@ def run_process(name: str, main: Callable[[Home, Settings], Coroutine[Any, Any, 
     for `muniment doctor` in the runtime folder, and ends the process with CANNOT_START.
     """
     os.umask(0o077)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    # A core file would have the store's key and what was said.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     clock = SystemClock()
     began = clock.monotonic()
     home = Home.locate()
-    configure_logging(name, "info")
+    configure_logging(name, "info", pseudonym=_no_name)
     try:
         private_folder(home.path, keep_mode=True)
         private_folder(home.runtime)
         settings = load_settings(home)
-        configure_logging(name, settings.log_level)
+        configure_logging(name, settings.log_level, pseudonym=_pseudonym(home, settings))
         asyncio.run(main(home, settings))
     except KeyboardInterrupt:
         return
@@ -200,6 +222,21 @@ def run_process(name: str, main: Callable[[Home, Settings], Coroutine[Any, Any, 
             replace_file(home.why(name), f"{error}\n".encode())
         _wait_until(began + _LEAST_LIFE_SECONDS, clock)
         sys.exit(CANNOT_START)
+
+
+def _pseudonym(home: Home, settings: Settings) -> Pseudonym | None:
+    """What discreet logs put in place of names; None for a home that is not sealed."""
+    try:
+        shelf = KeyShelf(home, settings.key_store, settings.key_folder)
+        keys = [key for key in (shelf.load(), shelf.load_next()) if key is not None]
+    except MunimentError:
+        # Whoever needs the key says why it cannot be had.
+        return _no_name
+    return next((key.pseudonym for key in keys if key.sealed), None)
+
+
+def _no_name(text: str) -> str:
+    return "~"
 
 
 def _wait_until(moment: float, clock: Clock) -> None:

@@ -30,6 +30,8 @@ ENVIRONMENT_PREFIX = "MUNIMENT_"
 DEFAULT_ORIGIN = "default"
 ENVIRONMENT_ORIGIN = "environment"
 
+_KEY_FOLDER = "key_folder"
+
 
 class Settings(BaseSettings):
     """The host's settings. Frozen; a service that should see a new value is restarted."""
@@ -49,6 +51,21 @@ class Settings(BaseSettings):
         ge=1,
         le=600,
         description="How long a tool call waits for a service, restarts of it included.",
+    )
+    key_store: Literal["file", "keyring"] = Field(
+        default="file", description="Where the home's key is kept: a file, or the OS keyring."
+    )
+    key_folder: str = Field(
+        default="",
+        description="Folder of the key file, in place of the user's own. Not read from the file.",
+    )
+    feed_retention_changes: int = Field(
+        default=1_000_000, ge=1000, description="How many changes a store's feed keeps."
+    )
+    reply_life_seconds: float = Field(
+        default=24 * 3600.0,
+        ge=600,
+        description="How long a call's outcome is kept for those who send the call again.",
     )
     memory_map_bytes: int = Field(
         default=64 * 1024**3,
@@ -115,6 +132,13 @@ def _load(home: Home) -> tuple[Settings, dict[str, str]]:
             reason="SETTINGS_UNREADABLE",
             fix="mend the file, then run `muniment config show --origin`",
         ) from error
+    if _KEY_FOLDER in file:
+        raise PreconditionError(
+            "is not taken from a file of the home: who can write there could bring a key of theirs",
+            reason="SETTING_NOT_IN_FILE",
+            field=_KEY_FOLDER,
+            fix=f"set {ENVIRONMENT_PREFIX}{_KEY_FOLDER.upper()} where you run `muniment up`",
+        )
     try:
         return Settings.model_validate({**file, **environment}), origins
     except ValidationError as error:

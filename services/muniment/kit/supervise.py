@@ -27,6 +27,7 @@ __all__ = [
     "SUPERVISOR",
     "end_leftovers",
     "ensure_running",
+    "kept_down",
     "remove_leftovers",
     "shipped_configuration",
     "start_stopped",
@@ -204,6 +205,25 @@ def remove_leftovers(home: Home) -> None:
         if lock is not None:
             for path in (home.runtime / "supervisord.pid", *home.runtime.glob("*.sock")):
                 path.unlink(missing_ok=True)
+
+
+@contextmanager
+def kept_down(home: Home) -> Iterator[None]:
+    """Keep anybody from starting a supervisor of this home during the block.
+
+    Raises:
+        PreconditionError: The runtime folder is not safe.
+        UnavailableError: One runs, or is being started.
+    """
+    _make_folders(home)
+    with _start_lock(home) as lock:
+        if lock is None:
+            raise UnavailableError(
+                "the services of this home run",
+                reason="SERVICES_RUN",
+                fix="end your harnesses, since their calls start them; then run this again",
+            )
+        yield
 
 
 def _listeners(home: Home) -> set[int]:

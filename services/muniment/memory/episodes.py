@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
@@ -11,22 +12,33 @@ from itertools import islice
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.context import CallContext
 from muniment.kit.counting import TOKENIZER, estimate_tokens
-from muniment.kit.errors import InvalidArgumentError, NotFoundError
+from muniment.kit.errors import InvalidArgumentError, NotFoundError, TamperedError
 from muniment.kit.ids import IdMaker
 from muniment.kit.names import NAME_LIMIT_BYTES, check_name
 from muniment.kit.store import Reader, Writer
-from muniment.kit.store.store import unexpected
+from muniment.kit.store.keys import KeyPart
+from muniment.kit.store.transaction import missing_row
 from muniment.memory.limits import EPISODE_LIMIT_BYTES
-from muniment.memory.projects import count_change, required_project
+from muniment.memory.projects import (
+    count_change,
+    last_purge,
+    purge_that_took,
+    purged_through,
+    required_project,
+    was_purged,
+)
 from muniment.memory.schema import CONTENTS, EPISODE_IDS, EPISODES, SESSIONS, SUPERSESSIONS
 from muniment.memory.shown_paths import shown_paths
 from muniment.v1 import memory_pb2, store_pb2
 
 __all__ = [
+    "EpisodePage",
     "NewEpisode",
     "append_episode",
     "count_tokens",
+    "find_corrected",
     "find_episode",
+    "keep_episode",
     "list_episodes",
     "newest_correction",
     "prepare_episode",
@@ -103,45 +115,56 @@ def append_episode(
     """
     episode = memory_pb2.Episode()
     episode.CopyFrom(new.description)
-    episode.seq = writer.last_number(EPISODES) + 1
-    episode.episode_id = ids.new("ep")
-    episode.created_at.CopyFrom(timestamp(clock))
-    if episode.HasField("corrects"):
-        _supersede(writer, episode)
-    reference = store_pb2.StoredEpisodeRef(seq=episode.seq)
-    writer.put(CONTENTS, episode.seq, value=store_pb2.StoredContent(text=new.content))
-    writer.put(EPISODES, episode.seq, value=episode)
-    writer.put(EPISODE_IDS, episode.episode_id, value=reference)
-    writer.put(SESSIONS, episode.project_id, episode.session_id, episode.seq, value=reference)
-    count_change(writer, clock, context, episodes=1)
-    return episode
-
-
-def _supersede(writer: Writer, episode: memory_pb2.Episode) -> None:
-    reference = _reference(writer, episode.corrects)
-    corrected = writer.get(EPISODES, reference.seq) if reference else None
-    if (
-        corrected is None
-        or corrected.project_id != episode.project_id
-        or corrected.session_id != episode.session_id
-    ):
+    corrected = find_corrected(writer, episode)
+    if episode.HasField("corrects") and corrected is None:
         raise NotFoundError(
             f"this session has no episode {episode.corrects:.100}; nothing was recorded",
             reason="CORRECTED_EPISODE_UNKNOWN",
             field="corrects",
             fix="give the episode_id that the commit or a recall returned",
         )
-    supersession = store_pb2.StoredSupersession(
-        by_seq=episode.seq, by_episode_id=episode.episode_id
-    )
-    writer.put(SUPERSESSIONS, corrected.seq, value=supersession)
+    episode.episode_id = ids.new("ep")
+    episode.created_at.CopyFrom(timestamp(clock))
+    keep_episode(writer, NewEpisode(episode, new.content), corrected)
+    count_change(writer, clock, context, episodes=1)
+    return episode
+
+
+def find_corrected(reader: Reader, episode: memory_pb2.Episode) -> int | None:
+    """The place of the episode of the same session that this one corrects, or None."""
+    if not episode.HasField("corrects"):
+        return None
+    found = find_episode(reader, episode.project_id, episode.corrects)
+    return found.seq if found and found.session_id == episode.session_id else None
+
+
+def keep_episode(writer: Writer, new: NewEpisode, corrected: int | None) -> None:
+    """Give the episode the next place, and keep it there."""
+    episode = new.description
+    episode.seq = writer.next_number(EPISODES)
+    if corrected is not None:
+        supersession = store_pb2.StoredSupersession(
+            by_seq=episode.seq, by_episode_id=episode.episode_id
+        )
+        writer.put(SUPERSESSIONS, corrected, value=supersession)
+    reference = store_pb2.StoredEpisodeRef(seq=episode.seq)
+    writer.put(CONTENTS, episode.seq, value=store_pb2.StoredContent(text=new.content))
+    writer.put(EPISODES, episode.seq, value=episode)
+    writer.put(EPISODE_IDS, episode.episode_id, value=reference)
+    writer.put(SESSIONS, episode.project_id, episode.session_id, episode.seq, value=reference)
 
 
 def episode_at(reader: Reader, seq: int) -> memory_pb2.Episode:
     """The episode of that place, with what superseded it."""
     episode = reader.get(EPISODES, seq)
     if episode is None:
-        raise unexpected(EPISODES, seq)
+        raise missing_row(EPISODES, seq)
+    if was_purged(reader, episode.project_id, seq):
+        raise TamperedError(
+            f"episode {episode.episode_id} was purged, and put back from outside",
+            reason="ROW_PUT_BACK",
+            fix="run `muniment verify-store`",
+        )
     supersession = reader.get(SUPERSESSIONS, seq)
     if supersession is not None:
         episode.superseded_by = supersession.by_episode_id
@@ -151,8 +174,10 @@ def episode_at(reader: Reader, seq: int) -> memory_pb2.Episode:
 def find_episode(reader: Reader, project_id: str, episode_id: str) -> memory_pb2.Episode | None:
     """The project's episode of that id, or None."""
     reference = _reference(reader, episode_id)
-    episode = episode_at(reader, reference.seq) if reference else None
-    return episode if episode is not None and episode.project_id == project_id else None
+    if reference is None or reference.seq <= purged_through(reader, project_id):
+        return None
+    episode = episode_at(reader, reference.seq)
+    return episode if episode.project_id == project_id else None
 
 
 def _reference(reader: Reader, episode_id: str) -> store_pb2.StoredEpisodeRef | None:
@@ -167,12 +192,21 @@ def known_episode(reader: Reader, project_id: str, episode_id: str) -> memory_pb
 
     Raises:
         NotFoundError: The project has no such episode.
+        TamperedError: It cannot be believed, or none is there and the store is in doubt.
     """
     episode = find_episode(reader, project_id, episode_id)
     if episode is None:
+        purged = purge_that_took(reader, project_id, episode_id)
+        doubts = reader.doubts()
+        if doubts and not purged:
+            raise TamperedError(
+                f"no episode {episode_id:.100} is found; one may be missing: {'; '.join(doubts)}",
+                reason="STORE_IN_DOUBT",
+                fix="run `muniment verify-store`",
+            )
         raise NotFoundError(
-            f"this project has no episode {episode_id:.100}",
-            reason="EPISODE_UNKNOWN",
+            f"this project has no episode {episode_id:.100}" + (f"; {purged}" if purged else ""),
+            reason="EPISODE_PURGED" if purged else "EPISODE_UNKNOWN",
             field="episode_id",
             fix="`muniment episodes` lists those that it has",
         )
@@ -183,7 +217,7 @@ def read_content(reader: Reader, seq: int) -> str:
     """The content of the episode of that place, verbatim."""
     content = reader.get(CONTENTS, seq)
     if content is None:
-        raise unexpected(CONTENTS, seq)
+        raise missing_row(CONTENTS, seq)
     return content.text
 
 
@@ -198,15 +232,62 @@ def newest_correction(reader: Reader, seq: int) -> int | None:
     return found
 
 
+@dataclass(frozen=True)
+class EpisodePage:
+    """A part of a listing, and what of it cannot be told."""
+
+    episodes: tuple[memory_pb2.Episode, ...]
+    tampered_seqs: tuple[int, ...]
+    """Places of episodes whose rows cannot be believed."""
+    tampered_entries: int
+    """Entries of the listing that cannot be believed, wherever they belong."""
+    doubts: tuple[str, ...]
+    notes: tuple[str, ...]
+    last_seq: int | None
+    """The place to pass to read on; None where nothing was left."""
+
+    @property
+    def size(self) -> int:
+        """How many episodes it speaks of."""
+        return len(self.episodes) + len(self.tampered_seqs)
+
+
 def list_episodes(
     reader: Reader, project_id: str, session_id: str | None, after_seq: int, limit: int
-) -> list[memory_pb2.Episode]:
+) -> EpisodePage:
     """The project's or the session's episodes behind a place, in order of commit."""
+    after_seq = max(after_seq, purged_through(reader, project_id))
+    scope: tuple[KeyPart, ...] = (project_id,)
     if session_id is not None:
         scope = (project_id, check_name("session_id", session_id))
-        rows = reader.scan(SESSIONS, *scope, after=(*scope, after_seq))
-        seqs = [reference.seq for _, reference in islice(rows, limit)]
-    else:
-        every = (reference.seq for _, reference in reader.scan(SESSIONS, project_id))
-        seqs = nsmallest(limit, (seq for seq in every if seq > after_seq))
-    return [episode_at(reader, seq) for seq in seqs]
+    tampered_entries = 0
+
+    def seqs() -> Iterator[int]:
+        nonlocal tampered_entries
+        after = None if session_id is None else (*scope, after_seq)
+        for _, reference in reader.survey(SESSIONS, *scope, after=after):
+            if isinstance(reference, TamperedError):
+                tampered_entries += 1
+            elif reference.seq > after_seq:
+                yield reference.seq
+
+    listed = list(islice(seqs(), limit)) if session_id is not None else nsmallest(limit, seqs())
+    found, tampered = [], []
+    for seq in listed:
+        try:
+            found.append(episode_at(reader, seq))
+        except TamperedError:
+            tampered.append(seq)
+    return EpisodePage(
+        episodes=tuple(found),
+        tampered_seqs=tuple(tampered),
+        tampered_entries=tampered_entries,
+        doubts=tuple(reader.doubts()),
+        notes=() if listed else _why_none(reader, project_id),
+        last_seq=listed[-1] if listed else None,
+    )
+
+
+def _why_none(reader: Reader, project_id: str) -> tuple[str, ...]:
+    purged = last_purge(reader, project_id)
+    return (f"this project was {purged}",) if purged else ()

@@ -26,3 +26,27 @@ LIST_PAGE_EPISODES = 500
 
 ROOTS_LIMIT = 20
 """Roots that are remembered of one project."""
+
+EXPORT_PAGE_BYTES = 1024 * 1024
+"""What an export reads at one moment of the store; a longer episode is read alone."""
+
+EXPORT_PAGE_EPISODES = 2000
+"""Episodes, and places of purged ones, that an export looks at in one moment of the store."""
+
+IMPORT_LINE_LIMIT_BYTES = 6 * EPISODE_LIMIT_BYTES + 1024 * 1024
+"""Longest line of an import: JSON may spell each byte of a content with six."""
+
+IMPORT_BATCH_LINES = 100
+"""Lines that an import writes together."""
+
+IMPORT_BATCH_BYTES = 4 * 1024 * 1024
+"""Size of the lines that an import writes together; a longer line is written alone."""
+
+IMPORT_REMARKS_LIMIT = 1000
+"""Lines of one import that are remarked on; more are only counted."""
+
+PURGE_BATCH_EPISODES = 100
+"""Episodes that a purge takes away together."""
+
+PURGE_BATCH_ROWS = 1000
+"""Kept outcomes, and changes of the feed, that a purge looks through together."""

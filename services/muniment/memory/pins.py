@@ -6,18 +6,18 @@ import hashlib
 
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.context import CallContext
-from muniment.kit.errors import InvalidArgumentError, NotFoundError
+from muniment.kit.errors import InvalidArgumentError, NotFoundError, TamperedError
 from muniment.kit.ids import IdMaker
 from muniment.kit.names import NAME_LIMIT_BYTES, check_name
 from muniment.kit.store import Reader, Writer
-from muniment.kit.store.store import unexpected
+from muniment.kit.store.transaction import missing_row
 from muniment.memory.episodes import count_tokens
 from muniment.memory.limits import PIN_LIMIT_BYTES
-from muniment.memory.projects import count_change, required_project
+from muniment.memory.projects import count_change, recount, required_project
 from muniment.memory.schema import PIN_SCOPES, PINS
 from muniment.v1 import memory_pb2, store_pb2
 
-__all__ = ["add_pin", "list_pins", "remove_pin"]
+__all__ = ["add_pin", "find_pinned", "keep_pin", "list_pins", "remove_pin", "scope_of"]
 
 _LABELS = {
     memory_pb2.PIN_KIND_SAFETY_CONSTRAINT: "SAFETY CONSTRAINT",
@@ -35,32 +35,78 @@ def add_pin(
 ) -> memory_pb2.PinResponse:
     """Pin the rule, or find it pinned.
 
+    What cannot be believed of it is written anew: its words are here again.
+
     Raises:
         InvalidArgumentError: The text is empty or too long, or the kind unknown.
     """
     project_id = required_project(context)
     kind = request.kind or memory_pb2.PIN_KIND_TASK_CONTRACT
     content = _checked_content(kind, request)
-    session_id = request.session_id if request.HasField("session_id") else ""
-    digest = hashlib.sha256(content.encode()).digest()
-    reference = writer.get(PIN_SCOPES, project_id, session_id, digest)
-    if reference is not None:
-        # A rule that is pinned again without a word of its kind keeps the one it has.
-        return _pin_again(writer, reference.pin_id, kind if request.kind else None)
-    pin = memory_pb2.PinnedRule(
-        pin_id=ids.new("pin"),
-        content=content,
-        project_id=project_id,
-        created_at=timestamp(clock),
-    )
-    _set_kind(pin, kind)
-    if session_id:
-        pin.session_id = session_id
-    scope = store_pb2.StoredPinRef(pin_id=pin.pin_id)
-    writer.put(PINS, pin.pin_id, value=store_pb2.StoredPin(pin=pin))
-    writer.put(PIN_SCOPES, project_id, session_id, digest, value=scope)
+    pin = memory_pb2.PinnedRule(kind=kind, content=content, project_id=project_id)
+    if request.session_id:
+        pin.session_id = request.session_id
+    try:
+        pinned = find_pinned(writer, pin)
+        again = None if pinned is None else _pin_again(writer, pinned, request.kind or None)
+    except TamperedError:
+        return _pin_anew(writer, clock, ids, pin)
+    if again is not None:
+        return again
+    pin.pin_id = ids.new("pin")
+    pin.created_at.CopyFrom(timestamp(clock))
+    keep_pin(writer, pin)
     count_change(writer, clock, context, pins=1)
     return memory_pb2.PinResponse(pin=pin)
+
+
+def _pin_anew(
+    writer: Writer, clock: Clock, ids: IdMaker, pin: memory_pb2.PinnedRule
+) -> memory_pb2.PinResponse:
+    """Put the pin in force over rows that cannot be believed, under its id where one can."""
+    old: str | None = None
+    before: memory_pb2.PinnedRule | None = None
+    try:
+        old = find_pinned(writer, pin)
+        before = None if old is None else _stored_pin(writer, old)
+    except TamperedError:
+        before = before or _in_force(writer, pin)
+    pin.pin_id = before.pin_id if before else old or ids.new("pin")
+    pin.created_at.CopyFrom(before.created_at if before else timestamp(clock))
+    keep_pin(writer, pin)
+    recount(writer, clock, pin.project_id)
+    return memory_pb2.PinResponse(pin=pin, already_pinned=True)
+
+
+def _in_force(reader: Reader, pin: memory_pb2.PinnedRule) -> memory_pb2.PinnedRule | None:
+    """The pin in force of that scope and text, found without the table of scopes."""
+    for _, stored in reader.survey(PINS):
+        if (
+            not isinstance(stored, TamperedError)
+            and not stored.HasField("removed_at")
+            and scope_of(stored.pin) == scope_of(pin)
+        ):
+            return stored.pin
+    return None
+
+
+def find_pinned(reader: Reader, pin: memory_pb2.PinnedRule) -> str | None:
+    """The id of the pin in force that has the text in the same scope, or None."""
+    reference = reader.get(PIN_SCOPES, *scope_of(pin))
+    return reference.pin_id if reference else None
+
+
+def keep_pin(writer: Writer, pin: memory_pb2.PinnedRule) -> None:
+    """Put the pin in force, with what follows from its kind and text."""
+    _set_kind(pin, pin.kind)
+    scope = store_pb2.StoredPinRef(pin_id=pin.pin_id, session_id=pin.session_id)
+    writer.put(PINS, pin.pin_id, value=store_pb2.StoredPin(pin=pin))
+    writer.put(PIN_SCOPES, *scope_of(pin), value=scope)
+
+
+def scope_of(pin: memory_pb2.PinnedRule) -> tuple[str, str, bytes]:
+    """The key of the place where a text holds."""
+    return pin.project_id, pin.session_id, hashlib.sha256(pin.content.encode()).digest()
 
 
 def _set_kind(pin: memory_pb2.PinnedRule, kind: memory_pb2.PinKind.ValueType) -> None:
@@ -107,13 +153,16 @@ def _pin_again(
 def remove_pin(
     writer: Writer, clock: Clock, context: CallContext, pin_id: str
 ) -> memory_pb2.UnpinResponse:
-    """Take the pin away.
+    """Take the pin away, whether it can be believed or not.
 
     Raises:
         NotFoundError: The project has no such pin in force.
     """
     project_id = required_project(context)
-    stored = writer.get(PINS, pin_id) if len(pin_id.encode()) <= NAME_LIMIT_BYTES else None
+    try:
+        stored = writer.get(PINS, pin_id) if len(pin_id.encode()) <= NAME_LIMIT_BYTES else None
+    except TamperedError:
+        return _remove_tampered(writer, clock, project_id, pin_id)
     if stored is None or stored.HasField("removed_at") or stored.pin.project_id != project_id:
         raise NotFoundError(
             f"this project has no pin {pin_id:.100}",
@@ -124,23 +173,50 @@ def remove_pin(
     pin = stored.pin
     stored.removed_at.CopyFrom(timestamp(clock))
     writer.put(PINS, pin_id, value=stored)
-    digest = hashlib.sha256(pin.content.encode()).digest()
-    writer.delete(PIN_SCOPES, project_id, pin.session_id, digest)
+    writer.delete(PIN_SCOPES, *scope_of(pin))
     count_change(writer, clock, context, pins=-1)
     return memory_pb2.UnpinResponse(pin=pin)
+
+
+def _remove_tampered(
+    writer: Writer, clock: Clock, project_id: str, pin_id: str
+) -> memory_pb2.UnpinResponse:
+    """Take away a pin of which only the id is known."""
+    scopes = []
+    for address, raw in writer.raw_rows(PIN_SCOPES):
+        try:
+            row = writer.open_row(PIN_SCOPES, address, raw)
+        except TamperedError:
+            continue
+        # An older row that was put back is good enough to be taken away.
+        if PIN_SCOPES.message.FromString(row.payload.value).pin_id == pin_id:
+            scopes.append(row.key)
+    writer.delete(PINS, pin_id)
+    for scope in scopes:
+        writer.delete(PIN_SCOPES, *scope)
+    recount(writer, clock, project_id)
+    return memory_pb2.UnpinResponse(pin=memory_pb2.PinnedRule(pin_id=pin_id, project_id=project_id))
 
 
 def list_pins(
     reader: Reader, project_id: str, session_id: str | None
 ) -> memory_pb2.ListPinsResponse:
-    """The pins in force in the project and the session, by kind and age."""
-    response = memory_pb2.ListPinsResponse()
+    """The pins in force in the project and the session, by kind and age.
+
+    A pin whose row cannot be believed is counted, and never listed.
+    """
+    response = memory_pb2.ListPinsResponse(doubts=reader.doubts())
     found: list[memory_pb2.PinnedRule] = []
-    for key, reference in reader.scan(PIN_SCOPES, project_id):
-        if key[1] in ("", session_id):
-            found.append(_stored_pin(reader, reference.pin_id))
-        else:
+    for _, reference in reader.survey(PIN_SCOPES, project_id):
+        if isinstance(reference, TamperedError):
+            response.tampered_pins += 1
+        elif reference.session_id not in ("", session_id):
             response.other_sessions_pins += 1
+        else:
+            try:
+                found.append(_stored_pin(reader, reference.pin_id))
+            except TamperedError:
+                response.tampered_pins += 1
     # Ids sort by time.
     response.pins.extend(sorted(found, key=lambda pin: (pin.kind, pin.pin_id)))
     return response
@@ -148,6 +224,6 @@ def list_pins(
 
 def _stored_pin(reader: Reader, pin_id: str) -> memory_pb2.PinnedRule:
     stored = reader.get(PINS, pin_id)
-    if stored is None:
-        raise unexpected(PINS, pin_id)
+    if stored is None or stored.HasField("removed_at"):
+        raise missing_row(PINS, pin_id)
     return stored.pin

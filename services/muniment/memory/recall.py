@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 
 from muniment.kit.context import CallContext
-from muniment.kit.errors import InvalidArgumentError
+from muniment.kit.errors import InvalidArgumentError, TamperedError
 from muniment.kit.index.analysis import query_terms, stem, without_marks
-from muniment.kit.index.lexical import LexicalIndex, Match, all_of, any_of
+from muniment.kit.index.lexical import LexicalIndex, Match, Within
 from muniment.kit.names import check_name
 from muniment.kit.store import Reader
 from muniment.memory.episodes import (
@@ -23,12 +23,10 @@ from muniment.memory.episodes import (
     read_content,
 )
 from muniment.memory.indexing import (
-    EPISODE_SCOPE,
-    PIN_SCOPE,
-    WHOLE_PROJECT_SCOPE,
     episode_key,
+    episodes_of,
     path_scope,
-    project_scope,
+    pins_of,
     session_scope,
 )
 from muniment.memory.limits import (
@@ -38,7 +36,14 @@ from muniment.memory.limits import (
     RECALL_LIMIT_HITS,
     RECALL_TEXT_LIMIT_BYTES,
 )
-from muniment.memory.projects import find_project, known_project, required_project
+from muniment.memory.projects import (
+    find_project,
+    known_project,
+    last_purge,
+    purge_that_took,
+    purged_through,
+    required_project,
+)
 from muniment.memory.schema import EPISODES, PINS
 from muniment.memory.shown_paths import path_suffixes, relative_path
 from muniment.v1 import memory_pb2
@@ -65,6 +70,13 @@ class _Search:
     hits: int
     terms: list[str]
     named_ids: list[str]
+    purged_through: int
+    """Episodes up to this place are being purged."""
+
+    @property
+    def asking_session_id(self) -> str:
+        """The session whose pins hold."""
+        return self.own_session_id if self.session_id is None else self.session_id
 
 
 def recall(
@@ -83,22 +95,22 @@ def recall(
     )
     named = [_named_hit(reader, search, one) for one in search.named_ids]
     hits = [hit for hit in named if hit is not None]
-    found_keys = {episode_key(hit.episode.seq) for hit in hits}
+    found_keys = {episode_key(hit.episode.seq) for hit in hits if hit.episode.seq}
     wanted = max(search.hits * _CANDIDATES_PER_HIT, _LEAST_CANDIDATES)
-    matches = index.search(search.terms, _filter(search), wanted)
-    found = [_hit(reader, search, one) for one in matches if one.key not in found_keys]
+    matches = index.search(search.terms, _within(search), wanted)
+    checked = [_checked_hit(reader, search, one) for one in matches if one.key not in found_keys]
     # Of equals the newest first, as the index has them: the sort is stable.
-    ranked = sorted((hit for hit in found if hit is not None), key=lambda hit: -hit.score)
+    ranked = sorted((hit for hit in checked if hit is not None), key=lambda hit: -hit.score)
     hits = (hits + ranked)[: search.hits]
     _fill_texts(reader, search, hits)
     response.hits.extend(hits)
-    response.notes.extend(_notes(reader, search, hits))
+    response.notes.extend(_notes(reader, index, search, hits))
     return response
 
 
 def _checked(reader: Reader, context: CallContext, request: memory_pb2.RecallRequest) -> _Search:
     if request.HasField("project_id") and request.project_id != context.project_id:
-        project_id = known_project(reader, check_name("project_id", request.project_id)).project_id
+        project_id = _other_project(reader, check_name("project_id", request.project_id))
     else:
         project_id = required_project(context)
     if len(request.query.encode()) > QUERY_LIMIT_BYTES:
@@ -128,59 +140,101 @@ def _checked(reader: Reader, context: CallContext, request: memory_pb2.RecallReq
         hits=min(request.k or RECALL_DEFAULT_HITS, RECALL_LIMIT_HITS),
         terms=query_terms(request.query),
         named_ids=list(dict.fromkeys(_EPISODE_ID.findall(request.query)))[:RECALL_LIMIT_HITS],
+        purged_through=purged_through(reader, project_id),
     )
 
 
-def _filter(search: _Search) -> str:
+def _other_project(reader: Reader, project_id: str) -> str:
+    try:
+        return known_project(reader, project_id).project_id
+    except TamperedError:
+        # What cannot be believed are its counts.
+        return project_id
+
+
+def _within(search: _Search) -> list[Within]:
     """Episodes of the project (session, path), and pins in force where the question is asked."""
-    episodes = [EPISODE_SCOPE]
-    if search.session_id is not None:
-        episodes.append(session_scope(search.session_id))
+    shown = frozenset() if search.path is None else frozenset({path_scope(search.path)})
     asked = search.own_session_id if search.session_id is None else search.session_id
-    pins = [PIN_SCOPE, any_of(WHOLE_PROJECT_SCOPE, session_scope(asked))]
-    within = [project_scope(search.project_id), any_of(all_of(*episodes), all_of(*pins))]
-    if search.path is not None:
-        within.append(path_scope(search.path))
-    return all_of(*within)
+    filters = shown if search.session_id is None else shown | {session_scope(search.session_id)}
+    within = [
+        Within(episodes_of(search.project_id), filters),
+        Within(pins_of(search.project_id, None), shown),
+    ]
+    if asked:
+        within.append(Within(pins_of(search.project_id, asked), shown))
+    return within
 
 
 def _named_hit(reader: Reader, search: _Search, episode_id: str) -> memory_pb2.RecallHit | None:
-    episode = find_episode(reader, search.project_id, episode_id)
-    if episode is None or search.session_id not in (None, episode.session_id):
-        return None
-    shown = {end for path in episode.paths for end in path_suffixes(path)}
-    if search.path is not None and search.path not in shown:
-        return None
-    hit = memory_pb2.RecallHit(episode=episode, score=1000.0, retrievers=["id"])
-    hit.reasons.append("the query names it")
-    _mark_superseded(reader, hit)
+    hit = memory_pb2.RecallHit(score=1000.0, retrievers=["id"], reasons=["the query names it"])
+    try:
+        episode = find_episode(reader, search.project_id, episode_id)
+        if episode is None or not _shown_in(search, episode):
+            return None
+        hit.episode.CopyFrom(episode)
+        _mark_superseded(reader, hit)
+    except TamperedError as error:
+        hit.episode.episode_id = episode_id
+        _mark_tampered(hit, error)
     return hit
 
 
-def _hit(reader: Reader, search: _Search, match: Match) -> memory_pb2.RecallHit | None:
-    """The hit; None for what the reader's moment does not have.
+def _checked_hit(reader: Reader, search: _Search, match: Match) -> memory_pb2.RecallHit | None:
+    """The hit; without anything of it but its place, where its row cannot be believed."""
+    try:
+        return _hit(reader, search, match)
+    except TamperedError as error:
+        hit = memory_pb2.RecallHit(score=match.score, retrievers=["bm25"])
+        kind, _, name = match.key.partition(":")
+        if kind == "pin":
+            hit.pin.pin_id = name
+        else:
+            hit.episode.seq = int(name)
+        _mark_tampered(hit, error)
+        return hit
 
-    The index is asked after the reader began, so it may know what was written in between.
+
+def _hit(reader: Reader, search: _Search, match: Match) -> memory_pb2.RecallHit | None:
+    """The hit, or None where what it found does not pass the filters: the index is no authority.
+
+    It is asked after the reader began, so it may know what was written in between.
     """
     kind, _, name = match.key.partition(":")
     hit = memory_pb2.RecallHit(score=match.score, retrievers=["bm25"])
     if kind == "pin":
         stored = reader.get(PINS, name)
-        if stored is None or stored.HasField("removed_at"):
+        if stored is None or stored.HasField("removed_at") or not _holds(search, stored.pin):
             return None
         hit.pin.CopyFrom(stored.pin)
         hit.score *= _PIN_FACTOR
         hit.reasons.append("is pinned")
-    elif int(name) > reader.last_number(EPISODES):
+    elif not search.purged_through < int(name) <= reader.newest_number(EPISODES):
         return None
     else:
         hit.episode.CopyFrom(episode_at(reader, int(name)))
+        if hit.episode.project_id != search.project_id or not _shown_in(search, hit.episode):
+            return None
     having = ", ".join(match.terms)
     hit.reasons.append(f"has {len(match.terms)} of {len(search.terms)} terms: {having}")
     if search.path is not None:
         hit.reasons.append(f"shows {search.path}")
     _mark_superseded(reader, hit)
     return hit
+
+
+def _shown_in(search: _Search, episode: memory_pb2.Episode) -> bool:
+    """Whether the episode is of the session and shows the path that are asked for."""
+    if search.session_id not in (None, episode.session_id):
+        return False
+    return search.path is None or any(search.path in path_suffixes(path) for path in episode.paths)
+
+
+def _holds(search: _Search, pin: memory_pb2.PinnedRule) -> bool:
+    """Whether the pin is in force where the question is asked."""
+    return pin.project_id == search.project_id and (
+        not pin.HasField("session_id") or pin.session_id == search.asking_session_id
+    )
 
 
 def _mark_superseded(reader: Reader, hit: memory_pb2.RecallHit) -> None:
@@ -199,12 +253,27 @@ def _fill_texts(reader: Reader, search: _Search, hits: list[memory_pb2.RecallHit
     for place, hit in enumerate(hits):
         # What is left is shared by those that still wait for their text.
         share = min(HIT_TEXT_LIMIT_BYTES, left // (len(hits) - place))
-        pinned = hit.HasField("pin")
-        whole = hit.pin.content if pinned else read_content(reader, hit.episode.seq)
+        try:
+            whole = _whole_text(reader, hit)
+        except TamperedError as error:
+            _mark_tampered(hit, error)
+            continue
         hit.text, start = _window(whole, search.terms, share)
         hit.truncated = len(hit.text) < len(whole)
         hit.text_offset_bytes = len(whole[:start].encode()) if hit.truncated else 0
         left -= len(hit.text.encode())
+
+
+def _whole_text(reader: Reader, hit: memory_pb2.RecallHit) -> str:
+    if hit.tampered:
+        return ""
+    return hit.pin.content if hit.HasField("pin") else read_content(reader, hit.episode.seq)
+
+
+def _mark_tampered(hit: memory_pb2.RecallHit, error: TamperedError) -> None:
+    hit.tampered = True
+    hit.ClearField("current_value")
+    hit.reasons.append(f"{error.message}: it was changed from outside and is not shown")
 
 
 def _window(text: str, terms: list[str], limit_bytes: int) -> tuple[str, int]:
@@ -240,17 +309,39 @@ def _without_marks(text: str) -> str:
     return text.translate({ord(one): fold for one, fold in folds.items() if len(fold) == 1})
 
 
-def _notes(reader: Reader, search: _Search, hits: list[memory_pb2.RecallHit]) -> list[str]:
+def _notes(
+    reader: Reader, index: LexicalIndex, search: _Search, hits: list[memory_pb2.RecallHit]
+) -> list[str]:
     notes = []
     if not search.terms and not hits:
         notes.append("the query has no word to search for")
     elif not hits:
         notes.append(_nothing_found(reader, search))
+    for episode_id in search.named_ids:
+        purged = purge_that_took(reader, search.project_id, episode_id)
+        if purged and all(hit.episode.episode_id != episode_id for hit in hits):
+            notes.append(f"this project has no episode {episode_id:.100}; {purged}")
+    below = index.progress.below
+    if below:
+        notes.append(
+            f"the index is being made anew; of the oldest {below} episodes none is found yet"
+        )
     cut = sum(hit.truncated for hit in hits)
     if cut:
         notes.append(
             f"{cut} of {len(hits)} texts are cut to the part around the match;"
             " `muniment show EPISODE_ID` prints one whole"
+        )
+    tampered = sum(hit.tampered for hit in hits)
+    if tampered:
+        notes.append(
+            f"{tampered} of {len(hits)} hits were changed from outside and are not shown;"
+            " `muniment verify-store` tells more"
+        )
+    doubts = reader.doubts()
+    if doubts:
+        notes.append(
+            f"something may be missing: {'; '.join(doubts)}; `muniment verify-store` tells more"
         )
     return notes
 
@@ -263,6 +354,16 @@ def _nothing_found(reader: Reader, search: _Search) -> str:
     ]
     if filters:
         return f"{what} in {' and '.join(filters)}; ask without the filter to search the project"
-    project = find_project(reader, search.project_id)
-    held = f"{project.episodes} episodes and {project.pins} pins" if project else "nothing yet"
+    held = _held(reader, search.project_id)
     return f"{what} in this project, which holds {held}; the same words will not help again"
+
+
+def _held(reader: Reader, project_id: str) -> str:
+    try:
+        project = find_project(reader, project_id)
+        purged = last_purge(reader, project_id)
+    except TamperedError:
+        return "what cannot be counted"
+    if project is not None:
+        return f"{project.episodes} episodes and {project.pins} pins"
+    return f"nothing since it was {purged}" if purged else "nothing yet"

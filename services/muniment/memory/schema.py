@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from muniment.kit.store import REPLIES, Schema, Table
+from muniment.kit.store import Schema, Table
+from muniment.kit.stores import MEMORY_STORE
 from muniment.v1 import memory_pb2, store_pb2
 
 __all__ = [
@@ -12,9 +13,11 @@ __all__ = [
     "PINS",
     "PIN_SCOPES",
     "PROJECTS",
+    "PURGES",
     "SCHEMA",
     "SESSIONS",
     "SUPERSESSIONS",
+    "TOMBSTONES",
 ]
 
 EPISODES: Table[memory_pb2.Episode] = Table("episodes", memory_pb2.Episode, in_feed=True)
@@ -30,21 +33,33 @@ SESSIONS: Table[store_pb2.StoredEpisodeRef] = Table("sessions", store_pb2.Stored
 """project, session, seq → seq."""
 
 SUPERSESSIONS: Table[store_pb2.StoredSupersession] = Table(
-    "supersessions", store_pb2.StoredSupersession
+    "supersessions", store_pb2.StoredSupersession, in_feed=True, mutable=True
 )
 """seq of a corrected episode → the newest that corrects it. Apart, since episodes never change."""
 
-PINS: Table[store_pb2.StoredPin] = Table("pins", store_pb2.StoredPin, in_feed=True)
+PINS: Table[store_pb2.StoredPin] = Table("pins", store_pb2.StoredPin, in_feed=True, mutable=True)
 """pin id → pin."""
 
-PIN_SCOPES: Table[store_pb2.StoredPinRef] = Table("pin_scopes", store_pb2.StoredPinRef)
+PIN_SCOPES: Table[store_pb2.StoredPinRef] = Table(
+    "pin_scopes", store_pb2.StoredPinRef, in_feed=True, mutable=True
+)
 """project, session or "", SHA-256 of the text → the pin in force there."""
 
-PROJECTS: Table[store_pb2.StoredProject] = Table("projects", store_pb2.StoredProject)
+PROJECTS: Table[store_pb2.StoredProject] = Table("projects", store_pb2.StoredProject, mutable=True)
 """project id → project, with its counts."""
 
+TOMBSTONES: Table[store_pb2.StoredTombstone] = Table(
+    "tombstones", store_pb2.StoredTombstone, in_feed=True, mutable=True
+)
+"""project id → what was purged of it."""
+
+PURGES: Table[store_pb2.StoredPurge] = Table(
+    "purges", store_pb2.StoredPurge, in_feed=True, mutable=True
+)
+"""project id → its purge, for as long as that is not finished."""
+
 SCHEMA = Schema(
-    version=1,
+    version=MEMORY_STORE.version,
     tables=(
         EPISODES,
         CONTENTS,
@@ -54,6 +69,7 @@ SCHEMA = Schema(
         PINS,
         PIN_SCOPES,
         PROJECTS,
-        REPLIES,
+        TOMBSTONES,
+        PURGES,
     ),
 )

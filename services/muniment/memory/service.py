@@ -5,31 +5,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
 
 from muniment.kit import faults
-from muniment.kit.clock import Clock
+from muniment.kit.bursts import Bursts
+from muniment.kit.clock import Clock, timestamp
 from muniment.kit.counting import TOKENIZER
 from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.ids import IdMaker
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.interceptors import call_context
 from muniment.kit.limits import CHUNK_BYTES
-from muniment.kit.store import Reader, Store, Writer, once
+from muniment.kit.names import check_name
+from muniment.kit.store import Once, Reader, Store, Writer
 from muniment.memory import episodes, pins, projects
+from muniment.memory.exporting import Export
+from muniment.memory.importing import Import
 from muniment.memory.limits import (
     EPISODE_LIMIT_BYTES,
     LIST_PAGE_EPISODES,
 )
+from muniment.memory.purge import Purger
 from muniment.memory.recall import recall
-from muniment.memory.schema import EPISODES, PIN_SCOPES, PROJECTS
-from muniment.v1 import memory_pb2, memory_pb2_grpc
+from muniment.v1 import maintenance_pb2, memory_pb2, memory_pb2_grpc
 
 __all__ = ["MemoryServicer"]
+
+_PREPARED_AT_ONCE_CHARACTERS = 2048
+"""An episode up to this length is prepared sooner than a thread is found that would do it."""
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T")
@@ -46,6 +54,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     ids: IdMaker
     readers: Executor
     """Threads for what reads."""
+    bursts: Bursts = field(default_factory=Bursts, kw_only=True)
+    """Through which the writer's answers come."""
+    purger: Purger
 
     async def CommitEpisode(
         self, request: memory_pb2.CommitEpisodeRequest, context: _Call
@@ -89,7 +100,10 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def _commit(self, request: memory_pb2.CommitEpisodeRequest) -> memory_pb2.Episode:
         context = call_context()
-        new = await self._in_thread(lambda: episodes.prepare_episode(context, request))
+        if len(request.content) <= _PREPARED_AT_ONCE_CHARACTERS:
+            new = episodes.prepare_episode(context, request)
+        else:
+            new = await self._in_thread(lambda: episodes.prepare_episode(context, request))
 
         def change(writer: Writer) -> memory_pb2.CommitEpisodeResponse:
             episode = episodes.append_episode(writer, self.clock, self.ids, context, new)
@@ -117,16 +131,27 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     ) -> AsyncIterator[memory_pb2.ListEpisodesResponse]:
         project_id = projects.required_project(call_context())
         session_id = request.session_id if request.HasField("session_id") else None
-        after, left = request.after_seq, request.limit or None
+        after, left, is_first = request.after_seq, request.limit or None, True
 
-        def page(reader: Reader) -> list[memory_pb2.Episode]:
+        def page(reader: Reader) -> episodes.EpisodePage:
             size = LIST_PAGE_EPISODES if left is None else min(LIST_PAGE_EPISODES, left)
             return episodes.list_episodes(reader, project_id, session_id, after, size)
 
-        while left != 0 and (found := await self._read(page)):
-            yield memory_pb2.ListEpisodesResponse(episodes=found)
-            after = found[-1].seq
-            left = None if left is None else left - len(found)
+        while left != 0:
+            found = await self._read(page)
+            if found.last_seq is None and not is_first:
+                return
+            yield memory_pb2.ListEpisodesResponse(
+                episodes=found.episodes,
+                tampered_seqs=found.tampered_seqs,
+                tampered_entries=found.tampered_entries if is_first else 0,
+                doubts=found.doubts if is_first else (),
+                notes=found.notes if is_first else (),
+            )
+            if found.last_seq is None:
+                return
+            after, is_first = found.last_seq, False
+            left = None if left is None else left - found.size
 
     async def Pin(self, request: memory_pb2.PinRequest, context: _Call) -> memory_pb2.PinResponse:
         call = call_context()
@@ -164,33 +189,91 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     ) -> memory_pb2.GetStatsResponse:
         project_id = projects.required_project(call_context())
 
-        def count(reader: Reader) -> memory_pb2.GetStatsResponse:
-            project = projects.find_project(reader, project_id)
-            return memory_pb2.GetStatsResponse(
-                episodes=reader.count(EPISODES),
-                pins=reader.count(PIN_SCOPES),
-                projects=reader.count(PROJECTS),
-                project_episodes=project.episodes if project else 0,
-                project_pins=project.pins if project else 0,
-                tokenizer=TOKENIZER,
-            )
-
-        return await self._read(count)
+        stats = await self._read(lambda reader: projects.count_here(reader, project_id))
+        stats.tokenizer = TOKENIZER
+        return stats
 
     async def ListProjects(
         self, request: memory_pb2.ListProjectsRequest, context: _Call
     ) -> memory_pb2.ListProjectsResponse:
-        found = await self._read(projects.list_projects)
-        return memory_pb2.ListProjectsResponse(projects=found)
+        return await self._read(projects.list_projects)
+
+    async def Export(
+        self, request: memory_pb2.ExportRequest, context: _Call
+    ) -> AsyncIterator[memory_pb2.ExportResponse]:
+        project_id = None if request.all_projects else projects.required_project(call_context())
+        exporter, now = f"muniment {version('muniment')}", timestamp(self.clock)
+        export = await self._read(lambda reader: Export(reader, project_id, exporter, now))
+        while not export.done:
+            page = await self._read(export.page)
+            for start in range(0, len(page), CHUNK_BYTES):
+                yield memory_pb2.ExportResponse(chunk=page[start : start + CHUNK_BYTES])
+            progress = _progress("exporting episodes", export.episodes, export.total)
+            yield memory_pb2.ExportResponse(progress=progress)
+        line, result = await self._read(export.end)
+        yield memory_pb2.ExportResponse(chunk=line)
+        yield memory_pb2.ExportResponse(result=result)
+
+    async def Import(
+        self, request_iterator: AsyncIterator[memory_pb2.ImportRequest], context: _Call
+    ) -> AsyncIterator[memory_pb2.ImportResponse]:
+        written_by = f"{call_context().caller} {memory_pb2.ImportRequest.DESCRIPTOR.full_name}"
+        remarks: list[memory_pb2.ImportRemark] = []
+        taking: Import | None = None
+        done = 0
+
+        def begin(*, revive: bool) -> Import:
+            return Import(self.store, self.clock, written_by, remarks.append, revive=revive)
+
+        async for part in request_iterator:
+            taking = taking or begin(revive=part.revive)
+            await asyncio.to_thread(taking.take, part.chunk)
+            done += len(part.chunk)
+            for remark in remarks:
+                yield memory_pb2.ImportResponse(remark=remark)
+            remarks.clear()
+            yield memory_pb2.ImportResponse(progress=_progress("importing", done, 0))
+        result = await asyncio.to_thread((taking or begin(revive=False)).end)
+        for remark in remarks:
+            yield memory_pb2.ImportResponse(remark=remark)
+        yield memory_pb2.ImportResponse(result=result)
+
+    async def PurgeProject(
+        self, request: memory_pb2.PurgeProjectRequest, context: _Call
+    ) -> AsyncIterator[memory_pb2.PurgeProjectResponse]:
+        call = call_context()
+        if not check_name("project_id", request.project_id):
+            raise InvalidArgumentError(
+                "is empty",
+                reason="PROJECT_MISSING",
+                field="project_id",
+                fix="`muniment projects` lists the projects that this host knows",
+            )
+        parts: asyncio.Queue[maintenance_pb2.Progress | None] = asyncio.Queue()
+        later = asyncio.get_running_loop().call_soon_threadsafe
+
+        def report(step: str, done: int, total: int) -> None:
+            later(parts.put_nowait, _progress(step, done, total))
+
+        # It goes on when the caller goes away.
+        purging = self.purger.purge(call, request, report)
+        purging.add_done_callback(lambda _: later(parts.put_nowait, None))
+        while (part := await parts.get()) is not None:
+            yield memory_pb2.PurgeProjectResponse(progress=part)
+        result = await asyncio.wrap_future(purging)
+        yield memory_pb2.PurgeProjectResponse(result=result)
 
     async def _mutate(
         self, request: Message, response_type: type[R], change: Callable[[Writer], R]
     ) -> R:
         context = call_context()
+        once = Once(context, request, response_type, change, self.clock)
         future = self.store.write(
-            lambda writer: once(writer, context, request, response_type, change, self.clock)
+            once.run,
+            written_by=f"{context.caller} {request.DESCRIPTOR.full_name}",
+            remember=once.remember,
         )
-        response = await asyncio.wrap_future(future)
+        response = await self.bursts.outcome(future)
         faults.reach("memory.before_reply")
         return response
 
@@ -203,3 +286,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.readers, work)
+
+
+def _progress(step: str, done: int, total: int) -> maintenance_pb2.Progress:
+    return maintenance_pb2.Progress(step=step, done=done, total=total)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from muniment.kit.channels import Caller, open_channel
 from muniment.kit.paths import Home
-from muniment.v1 import common_pb2_grpc, memory_pb2_grpc
+from muniment.v1 import common_pb2_grpc, maintenance_pb2_grpc, memory_pb2_grpc
 
 __all__ = ["Clients", "open_clients"]
 
@@ -19,6 +19,7 @@ class Clients:
 
     memory: memory_pb2_grpc.MemoryServiceAsyncStub
     memory_describe: common_pb2_grpc.DescribeServiceAsyncStub
+    memory_maintenance: maintenance_pb2_grpc.MaintenanceServiceAsyncStub
     to_memory: Caller
 
 
@@ -29,5 +30,6 @@ async def open_clients(home: Home) -> AsyncIterator[Clients]:
         yield Clients(
             memory=memory_pb2_grpc.MemoryServiceStub(channel),
             memory_describe=common_pb2_grpc.DescribeServiceStub(channel),
+            memory_maintenance=maintenance_pb2_grpc.MaintenanceServiceStub(channel),
             to_memory=Caller("memory", home=home),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from muniment.kit.channels import BULK_SECONDS, WRITE_SECONDS
 from muniment.kit.context import CallContext
@@ -62,14 +62,23 @@ async def read_episode(
 
 
 async def list_episodes(
-    clients: Clients, context: CallContext, *, session_id: str | None = None, limit: int = 0
+    clients: Clients,
+    context: CallContext,
+    *,
+    session_id: str | None = None,
+    limit: int = 0,
+    tell: Callable[[memory_pb2.ListEpisodesResponse], None] = lambda page: None,
 ) -> AsyncIterator[memory_pb2.Episode]:
-    """The project's or the session's episodes in order of commit; all of them for limit 0."""
+    """The project's or the session's episodes in order of commit; all of them for limit 0.
+
+    `tell` takes each page, which also says what cannot be listed.
+    """
     async for page in clients.to_memory.server_stream(
         clients.memory.ListEpisodes,
         memory_pb2.ListEpisodesRequest(session_id=session_id, limit=limit),
         context,
         BULK_SECONDS,
     ):
+        tell(page)
         for episode in page.episodes:
             yield episode

@@ -58,12 +58,11 @@ async def memory_metrics(clients: Clients) -> str:
     return response.text
 
 
-async def list_projects(clients: Clients) -> list[memory_pb2.Project]:
-    """The projects that this host remembers, oldest first."""
-    response = await clients.to_memory.unary(
+async def list_projects(clients: Clients) -> memory_pb2.ListProjectsResponse:
+    """The projects that this host remembers and those that were purged, oldest first."""
+    return await clients.to_memory.unary(
         clients.memory.ListProjects,
         memory_pb2.ListProjectsRequest(),
         CallContext(),
         READ_SECONDS,
     )
-    return list(response.projects)

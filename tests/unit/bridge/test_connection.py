@@ -23,7 +23,8 @@ from muniment.bridge.connection import Worker, decode, encode
 from muniment.bridge.lanes import Resource
 from muniment.bridge.tools.schemas import object_of, string
 from tests.support.homes import a_home
-from tests.support.inprocess import LEGACY, MODERN, Front, a_worker, memory_in_process
+from tests.support.inprocess import LEGACY, MODERN, Front, a_worker
+from tests.support.memory import a_memory
 
 INTERNAL_ERROR = -32603
 INVALID_PARAMS = -32602
@@ -172,7 +173,7 @@ async def test_every_spelling_takes_its_place_in_the_lane(front: Front, doors: D
 
 async def test_a_resource_is_read_in_its_place(tmp_path: Path) -> None:
     with a_home() as home:
-        async with memory_in_process(home), a_worker(home) as worker:
+        async with a_memory(home), a_worker(home) as worker:
             front = Front(worker, tmp_path)
             status = await front.call("sakur4.status")
             uri = f"sakur4://anchors/{status['structuredContent']['project_id']}"

@@ -24,7 +24,8 @@ from muniment.kit.errors import LimitError
 from muniment.kit.settings import Settings
 from muniment.memory.service import MemoryServicer
 from tests.support.homes import a_home
-from tests.support.inprocess import LEGACY, MODERN, Front, a_worker, memory_in_process
+from tests.support.inprocess import LEGACY, MODERN, Front, a_worker
+from tests.support.memory import a_memory
 
 INVALID_PARAMS = -32602
 ERAS = pytest.mark.parametrize("era", [MODERN, LEGACY])
@@ -38,7 +39,7 @@ UNKNOWN_EPISODE = "ep_" + "0" * 32
 @pytest.fixture
 async def worker() -> AsyncIterator[Worker]:
     with a_home() as home:
-        async with memory_in_process(home), a_worker(home) as worker:
+        async with a_memory(home), a_worker(home) as worker:
             yield worker
 
 
@@ -341,7 +342,7 @@ async def test_status_tells_what_it_could_not_read(
 
     monkeypatch.setattr(MemoryServicer, "GetStats", full)
     with a_home() as home:
-        async with memory_in_process(home), a_worker(home) as worker:
+        async with a_memory(home), a_worker(home) as worker:
             status = await content(Front(worker, tmp_path), "sakur4.status")
     assert {"episodes", "tokenizer"} <= set(status["could_not_tell"])
     assert not set(status["could_not_tell"]) & status.keys()

@@ -19,7 +19,7 @@ from muniment.kit.paths import Home
 from muniment.kit.settings import Settings
 from muniment.memory.service import MemoryServicer
 from tests.support.homes import a_home
-from tests.support.inprocess import memory_in_process
+from tests.support.memory import a_memory
 
 DEADLINE_SECONDS = 20.0
 
@@ -196,7 +196,7 @@ async def test_a_front_that_vanishes_leaves_its_calls_to_end(
 
     monkeypatch.setattr(MemoryServicer, "CommitEpisode", slow)
     with a_home() as home:
-        async with memory_in_process(home):
+        async with a_memory(home):
             task = asyncio.create_task(run_worker(home, Settings()))
             await listening(home, task)
             async with connected(home) as socket:
@@ -219,7 +219,7 @@ async def test_told_to_stop_it_finishes_what_it_was_asked(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(MemoryServicer, "CommitEpisode", slow)
     with a_home() as home:
-        async with memory_in_process(home):
+        async with a_memory(home):
             task = asyncio.create_task(run_worker(home, Settings()))
             await listening(home, task)
             async with connected(home) as busy, connected(home) as idle:
@@ -245,7 +245,7 @@ async def test_what_does_not_end_in_time_is_cut_off(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(MemoryServicer, "CommitEpisode", endless)
     with a_home() as home:
-        async with memory_in_process(home):
+        async with a_memory(home):
             task = asyncio.create_task(run_worker(home, Settings(drain_seconds=0)))
             await listening(home, task)
             async with connected(home) as socket:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -190,6 +191,25 @@ def test_registrations_name_the_bridge_and_the_home(muniment: Runner, home: Home
     opencode = json.loads(ready["OpenCode (opencode.json)"])["mcp"]["muniment"]
     assert opencode["command"] == [program]
     assert opencode["environment"] == {"MUNIMENT_HOME": str(home.path)}
+
+
+def test_registrations_name_where_the_key_is(
+    muniment: Runner, home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wanted = {
+        "MUNIMENT_HOME": str(home.path),
+        "MUNIMENT_KEY_STORE": "file",
+        "MUNIMENT_KEY_FOLDER": str(tmp_path / "stick"),
+    }
+    for name, value in wanted.items():
+        monkeypatch.setenv(name, value)
+    ready = muniment("doctor", "--json").json["registrations"]
+    words = shlex.split(ready["Claude Code"])
+    given = [after for word, after in pairwise(words) if word == "--env"]
+    assert given == [f"{name}={value}" for name, value in wanted.items()]
+    assert tomllib.loads(ready["Codex (config.toml)"])["mcp_servers"]["muniment"]["env"] == wanted
+    opencode = json.loads(ready["OpenCode (opencode.json)"])["mcp"]["muniment"]
+    assert opencode["environment"] == wanted
 
 
 def test_a_home_that_is_found_anyway_is_not_named(

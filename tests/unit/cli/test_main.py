@@ -26,10 +26,11 @@ def test_version_needs_no_home(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("muniment ")
 
 
-def test_a_group_without_a_command_helps(muniment: Runner) -> None:
-    ran = muniment("config")
+@pytest.mark.parametrize("group", ["config", "key"])
+def test_a_group_without_a_command_helps(muniment: Runner, group: str) -> None:
+    ran = muniment(group)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("Usage: muniment config")
+    assert ran.out.startswith(f"Usage: muniment {group}")
 
 
 def test_wrong_usage_is_json_where_asked_for(muniment: Runner) -> None:

@@ -138,6 +138,22 @@ async def test_a_service_that_asks_for_patience_gets_it(home: Home) -> None:
     assert {one.idempotency_key for one in probe.contexts} == {"the key"}
 
 
+async def test_a_service_that_asks_for_too_much_patience_says_why(home: Home) -> None:
+    clock, probe = FakeClock(), Probe()
+
+    async def does() -> None:
+        clock.move(DEADLINE_SECONDS / 2)
+        raise UnavailableError("the index is locked", reason="INDEX", fix="unlock it")
+
+    probe.does = does
+    async with listening(probe, home), a_stub(home) as stub:
+        with pytest.raises(TimedOutError) as failed:
+            await ask(stub, caller=Caller("probe", clock))
+    assert failed.value.reason == "INDEX"
+    assert str(failed.value) == "the index is locked; unlock it"
+    assert len(probe.contexts) == 2
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -26,6 +26,7 @@ KINDS = {
     errors.LimitError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.UnavailableError: grpc.StatusCode.UNAVAILABLE,
     errors.TimedOutError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    errors.TamperedError: grpc.StatusCode.DATA_LOSS,
     errors.InternalError: grpc.StatusCode.INTERNAL,
 }
 

@@ -30,7 +30,10 @@ def origins(home: Home) -> dict[str, tuple[str, str]]:
     return {one.name: (one.value, one.origin) for one in explain(home)}
 
 
-def test_defaults_need_neither_file_nor_environment(home: Home) -> None:
+def test_defaults_need_neither_file_nor_environment(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MUNIMENT_KEY_FOLDER")
     settings = load_settings(home)
     assert (settings.log_level, settings.drain_seconds) == ("info", 10.0)
     assert {origin for _, origin in origins(home).values()} == {"default"}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from muniment.kit.errors import UnavailableError
-from muniment.kit.index.lexical import Document, LexicalIndex
+from muniment.kit.index.lexical import Document, LexicalIndex, Progress
 from muniment.kit.paths import Home
 from muniment.kit.store.tables import CHANGES
-from muniment.memory import indexing
 from muniment.memory.recall import recall
 from muniment.v1 import memory_pb2
 from tests.support.memory import Agent, Memory, a_memory
+from tests.support.rows import scan
+from tests.support.store_checks import demand_same_index
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -53,9 +54,11 @@ async def answers(agent: Agent) -> list[memory_pb2.RecallResponse]:
     return [await agent.recall(query, k=20) for query in QUERIES]
 
 
-async def is_up_to_date(memory: Memory) -> bool:
-    with memory.store.read() as reader:
-        return memory.index.position == reader.last_number(CHANGES)
+def demand_up_to_date(memory: Memory) -> None:
+    """Fail where the index, once it is filled, is not as one that is made anew."""
+    assert memory.index.progress.position == memory.store.position
+    memory.fill_index()
+    demand_same_index(memory.store, memory.index, memory.agent("proj_1").context, QUERIES)
 
 
 def delete(file: Path) -> None:
@@ -89,7 +92,7 @@ def change_file(file: Path, statement: str) -> None:
 
 
 def behind(file: Path) -> None:
-    change_file(file, "UPDATE position SET change = 3")
+    change_file(file, "UPDATE progress SET position = 3")
 
 
 def without_tables(file: Path) -> None:
@@ -113,13 +116,13 @@ async def test_answers_are_the_same_whatever_happened_to_the_file(
     happens(index_file(home))
     async with a_memory(home) as memory:
         agent = memory.agent("proj_1")
-        assert await is_up_to_date(memory)
+        demand_up_to_date(memory)
         assert await answers(agent) == before
         await agent.commit("needle after")
         assert "needle after" in await agent.found("needle")
 
 
-async def test_an_index_that_is_behind_catches_up_in_portions(
+async def test_an_index_that_is_behind_catches_up_from_the_feed(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with a_memory(home) as memory:
@@ -128,20 +131,17 @@ async def test_an_index_that_is_behind_catches_up_in_portions(
     async with a_memory(home) as memory:
         before = await answers(await fill(memory))
     shutil.copy(tmp_path / "old", index_file(home))
-    portions: list[int] = []
-    apply = LexicalIndex.apply
 
-    def counted(index: LexicalIndex, documents: list[Document], position: int) -> None:
-        portions.append(position)
-        apply(index, documents, position)
+    def refuse(index: LexicalIndex) -> None:
+        raise AssertionError("the index is made anew")
 
-    monkeypatch.setattr(LexicalIndex, "apply", counted)
-    monkeypatch.setattr(indexing, "_CATCH_UP_CHANGES", 8)
+    with monkeypatch.context() as patch:
+        patch.setattr(LexicalIndex, "reset", refuse)
+        async with a_memory(home) as memory:
+            assert memory.index.progress.below == 0
+            assert await answers(memory.agent("proj_1")) == before
     async with a_memory(home) as memory:
-        assert await is_up_to_date(memory)
-        assert await answers(memory.agent("proj_1")) == before
-    assert portions[0] == 9
-    assert len(portions) >= 3
+        demand_up_to_date(memory)
 
 
 async def test_an_index_that_is_ahead_is_made_anew(home: Home, tmp_path: Path) -> None:
@@ -157,8 +157,11 @@ async def test_an_index_that_is_ahead_is_made_anew(home: Home, tmp_path: Path) -
     shutil.rmtree(store)
     shutil.copytree(tmp_path / "backup", store)
     async with a_memory(home) as memory:
-        assert await is_up_to_date(memory)
-        assert await answers(memory.agent("proj_1")) == before
+        demand_up_to_date(memory)
+        agent = memory.agent("proj_1")
+        assert await answers(agent) == before
+        await agent.commit("needle that the backup does not have, again")
+        demand_up_to_date(memory)
 
 
 async def test_an_index_without_its_store_is_made_anew(home: Home) -> None:
@@ -178,7 +181,7 @@ async def test_damage_that_a_write_meets_is_mended_under_it(home: Home) -> None:
         before = {hit.text for hit in (await agent.recall("needle")).hits}
         change_file(index_file(home), DAMAGE)
         await agent.commit("needle after")
-        assert await is_up_to_date(memory)
+        demand_up_to_date(memory)
         assert set(await agent.found("needle")) == before | {"needle after"}
 
 
@@ -190,9 +193,10 @@ async def test_damage_that_a_search_meets_is_mended_by_the_next_write(home: Home
         request = memory_pb2.RecallRequest(query="needle")
         with memory.store.read() as reader, pytest.raises(UnavailableError) as refused:
             recall(reader, memory.index, agent.context, request)
-        assert refused.value.reason == "INDEX_UNAVAILABLE"
+        assert refused.value.reason == "INDEX_DAMAGED"
         assert "next write" in (refused.value.fix or "")
         await memory.agent("proj_2").commit("anything")
+        demand_up_to_date(memory)
         assert set(await agent.found("needle")) == before
 
 
@@ -202,10 +206,10 @@ async def test_a_change_that_could_not_be_indexed_is_kept_and_indexed_later(
     apply = LexicalIndex.apply
     failures = [UnavailableError("disk is full", reason="INDEX_UNAVAILABLE")] * 2
 
-    def fails(index: LexicalIndex, documents: list[Document], position: int) -> None:
+    def fails(index: LexicalIndex, documents: Iterable[Document], progress: Progress) -> None:
         if failures:
             raise failures.pop()
-        apply(index, documents, position)
+        apply(index, documents, progress)
 
     async with a_memory(home) as memory:
         agent = memory.agent()
@@ -225,5 +229,5 @@ async def test_every_change_is_in_the_feed_once(home: Home) -> None:
         await agent.pin("y")
         await agent.unpin(pin.pin_id)
         with memory.store.read() as reader:
-            tables = [change.table for _, change in reader.scan(CHANGES)]
-    assert tables == ["episodes", "pins", "pins"]
+            tables = [change.table for _, change in scan(reader, CHANGES)]
+    assert tables == ["episodes", "pins", "pin_scopes", "pins", "pin_scopes"]

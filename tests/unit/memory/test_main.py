@@ -12,11 +12,13 @@ import pytest
 
 from muniment.kit.channels import open_channel
 from muniment.kit.context import CallContext
-from muniment.kit.errors import PreconditionError
+from muniment.kit.errors import PreconditionError, UnavailableError
 from muniment.kit.paths import Home
 from muniment.kit.settings import Settings
+from muniment.kit.store.schemas import SCHEMA_ADDRESS
 from muniment.memory import limits
 from muniment.memory.__main__ import memory_service
+from muniment.memory.schema import SCHEMA
 from muniment.v1 import common_pb2, common_pb2_grpc, memory_pb2_grpc, store_pb2
 from tests.support.memory import Agent
 from tests.support.probe import DEADLINE_SECONDS, check_health
@@ -53,7 +55,7 @@ async def test_it_remembers_over_restarts(home: Home) -> None:
         episode = await agent.commit("needle", key="call")
     async with a_service(home) as (agent, told):
         assert told.store.change_position == told.store.index_position == 1
-        assert told.store.schema_version == 1
+        assert told.store.schema_version == SCHEMA.version == 2
         assert told.store.path == str(home.data("memory") / "store")
         assert told.store.size_bytes > 0
         assert await agent.commit("needle", key="call") == episode
@@ -72,13 +74,14 @@ async def test_what_it_keeps_is_private(home: Home) -> None:
         assert home.data("memory").stat().st_mode & 0o777 == 0o700
     # What it closed is whole without its journal.
     kept = {one.name for one in home.data("memory").iterdir()}
-    assert kept == {"store", "lexical.sqlite3"}
+    assert kept == {"held", "store", "lexical.sqlite3"}
 
 
 async def test_a_second_one_is_refused_and_the_first_goes_on(home: Home) -> None:
     async with a_service(home) as (agent, _):
-        with pytest.raises(PreconditionError, match="another process has it open"):
+        with pytest.raises(UnavailableError, match="another process uses") as refused:
             await memory_service(home, Settings())
+        assert refused.value.reason == "STORE_IN_USE"
         await agent.commit("needle")
         assert await agent.found("needle") == ["needle"]
 
@@ -89,10 +92,12 @@ async def test_a_store_of_a_newer_version_is_refused(home: Home) -> None:
     with lmdb.open(str(home.data("memory") / "store"), max_dbs=1) as raw:
         meta = raw.open_db(b"meta")
         with raw.begin(write=True) as transaction:
-            ((key, _),) = transaction.cursor(db=meta)
-            newer = store_pb2.StoredSchema(version=2).SerializeToString()
-            transaction.put(key, newer, db=meta)
+            raw_schema = transaction.get(SCHEMA_ADDRESS, db=meta)
+            assert raw_schema is not None
+            newer = store_pb2.StoredSchema.FromString(raw_schema)
+            newer.version = 3
+            transaction.put(SCHEMA_ADDRESS, newer.SerializeToString(), db=meta)
     with pytest.raises(PreconditionError) as refused:
         await memory_service(home, Settings())
     assert refused.value.reason == "SCHEMA_UNKNOWN"
-    assert "version 2" in refused.value.message
+    assert "version 3" in refused.value.message

@@ -221,9 +221,10 @@ async def test_an_id_in_the_query_passes_the_filters_too(agent: Agent, tmp_path:
 
 async def test_a_corrected_episode_ranks_lower_and_shows_what_holds(agent: Agent) -> None:
     wrong = await agent.commit("the port of the server is 8080")
+    other = await agent.commit("a port of which we know little, but that some server has it")
+    assert await agent.found("port of the server", k=1) == ["the port of the server is 8080"]
     middle = await agent.commit("sorry: the port is 8081", corrects=wrong.episode_id)
     right = await agent.commit("no, it is 8443", corrects=middle.episode_id)
-    other = await agent.commit("a port")
     answer = await agent.recall("port of the server")
     assert [hit.episode.seq for hit in answer.hits] == [other.seq, wrong.seq, middle.seq]
     _, first, second = answer.hits
@@ -358,6 +359,7 @@ async def test_the_same_store_and_request_give_the_same_answer(home: Home) -> No
         answers.append(await ask(agent))
     (home.data("memory") / "lexical.sqlite3").unlink()
     async with a_memory(home) as memory:
+        memory.fill_index()
         answers.append(await ask(memory.agent("proj_1")))
     assert answers[0] == answers[1] == answers[2]
 

@@ -34,9 +34,8 @@ async def test_counts_of_a_memory_that_is_up(clients: Clients, context: CallCont
     assert status.failure is None
     assert status.memory is not None
     assert (status.memory.project_episodes, status.memory.project_pins) == (0, 1)
-    (project,) = [
-        one for one in await list_projects(clients) if one.project_id == context.project_id
-    ]
+    known = (await list_projects(clients)).projects
+    (project,) = [one for one in known if one.project_id == context.project_id]
     assert project.pins == 1
 
 

@@ -226,6 +226,7 @@ RECALL = Tool(
                         "current_value": {"type": ["string", "null"]},
                         "text": string(),
                         "truncated": truth(),
+                        "tampered": truth(),
                         "token_cost": integer(),
                         "reasons": array_of(string()),
                         "created_at": string(),
@@ -237,7 +238,7 @@ RECALL = Tool(
                         "pin_kind": string(),
                     },
                     *("kind", "id", "score", "retrievers", "stale", "current_value", "text"),
-                    *("token_cost", "reasons", "created_at"),
+                    *("token_cost", "reasons"),
                 )
             ),
             "stale_flags": array_of(string()),

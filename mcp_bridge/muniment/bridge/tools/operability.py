@@ -50,6 +50,12 @@ def _counts(status: HostStatus) -> dict[str, Any]:
             "failure": str(status.failure),
         }
     stats = status.memory
+    if stats.doubts:
+        return {
+            "tokenizer": stats.tokenizer,
+            "could_not_tell": [*_COUNTS, "store_holds_other_projects"],
+            "failure": f"{'; '.join(stats.doubts)}; run `muniment verify-store`",
+        }
     return {
         "tokenizer": stats.tokenizer,
         "episodes": stats.episodes,

@@ -16,9 +16,17 @@ from itertools import pairwise
 
 import Stemmer
 
-__all__ = ["ANALYSIS_VERSION", "Terms", "analyse", "query_terms", "stem", "without_marks"]
+__all__ = [
+    "ANALYSIS_VERSION",
+    "Terms",
+    "analyse",
+    "is_compound",
+    "query_terms",
+    "stem",
+    "without_marks",
+]
 
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 4
 """Raised when the same text would yield other terms; indexes of another version are rebuilt."""
 
 TERM_LIMIT_CHARACTERS = 64
@@ -35,6 +43,8 @@ _PART = re.compile(r"[^\W_]+")
 # Humps of camelCase: `HTTPServer` is http, server; `utf8Text` is utf8, text. A letter beyond ASCII
 # is no boundary: `straße` is one word.
 _HUMP = re.compile(r"[A-Z]+(?![^\W_A-Z0-9])[0-9]*|[A-Z]?[^\W_A-Z0-9]+[0-9]*|[0-9]+")
+_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
+_JOINER = re.compile(r"[_./:\-]")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 _MARKS = dict.fromkeys(range(0x300, 0x370))
@@ -55,10 +65,13 @@ _stemmer = Stemmer.Stemmer("english", 0)
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a text, in no order; a term stands as often as the text has it."""
+    """The terms of a text, in no order, with how often it has each."""
 
-    exact: Counter[str]
-    stems: Counter[str]
+    exact: dict[str, int]
+    stems: dict[str, int]
+    """Of those that have a stem."""
+    stemless: list[str]
+    """Identifiers and paths as a whole, and pieces of CJK runs."""
 
 
 def stem(term: str) -> str:
@@ -66,16 +79,24 @@ def stem(term: str) -> str:
     return str(_stemmer.stemWord(term))
 
 
+def is_compound(term: str) -> bool:
+    """Whether a term is an identifier or path as a whole, which has no stem."""
+    return _JOINER.search(term) is not None
+
+
 def analyse(text: str) -> Terms:
     """All terms of a text that is to be found by them."""
-    exact: Counter[str] = Counter()
-    stems: Counter[str] = Counter()
+    exact: dict[str, int] = {}
+    stems: dict[str, int] = {}
+    stemless: dict[str, None] = {}
     for compound, count in Counter(_COMPOUND.findall(without_marks(text))).items():
         for term, term_stem in _expand(compound):
-            exact[term] += count
-            if term_stem is not None:
-                stems[term_stem] += count
-    return Terms(_capped(exact), _capped(stems))
+            exact[term] = exact.get(term, 0) + count
+            if term_stem is None:
+                stemless[term] = None
+            else:
+                stems[term_stem] = stems.get(term_stem, 0) + count
+    return Terms(_capped(exact), _capped(stems), list(stemless))
 
 
 def query_terms(text: str) -> list[str]:
@@ -110,6 +131,9 @@ def _expand(compound: str) -> tuple[tuple[str, str | None], ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _terms_of(compound: str) -> tuple[tuple[str, str | None], ...]:
+    if _PLAIN_WORD.fullmatch(compound):
+        folded = _fold(compound)
+        return ((folded, stem(folded)),)
     terms: dict[str, str | None] = {}
     parts = _PART.findall(compound)
     for part in parts:
@@ -137,5 +161,7 @@ def _fold(term: str) -> str:
     return term.casefold()[:TERM_LIMIT_CHARACTERS]
 
 
-def _capped(counts: Counter[str]) -> Counter[str]:
-    return Counter({term: min(count, REPEATS_LIMIT) for term, count in counts.items()})
+def _capped(counts: dict[str, int]) -> dict[str, int]:
+    if max(counts.values(), default=0) <= REPEATS_LIMIT:
+        return counts
+    return {term: min(count, REPEATS_LIMIT) for term, count in counts.items()}

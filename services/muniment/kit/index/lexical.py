@@ -1,72 +1,132 @@
-"""The lexical index: SQLite FTS5 over analysed terms, with filters inside the query.
+"""The lexical index: SQLite FTS5 over analysed terms, in partitions.
 
-The index is derived. It remembers the change position that it has reached, in the transaction of
-the rows; what it lacks it takes from the store, and a file that is damaged, or was made by another
+The index is derived. It remembers how far it has come with its store, in the transaction of the
+rows; what it lacks it takes from the store, and a file that is damaged, or was made by another
 analysis, is made anew.
 """
 
 from __future__ import annotations
 
-import math
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from typing import Self
 
 from muniment.kit.errors import UnavailableError
 from muniment.kit.files import private_folder
-from muniment.kit.index.analysis import ANALYSIS_VERSION, analyse, stem
+from muniment.kit.index.analysis import ANALYSIS_VERSION, Terms, analyse
+from muniment.kit.index.searching import (
+    Match,
+    Within,
+    filter_token,
+    packed_counts,
+    search,
+    word_token,
+    words_in,
+)
 
-__all__ = ["Document", "LexicalIndex", "Match", "all_of", "any_of", "scope"]
+__all__ = [
+    "Document",
+    "LexicalIndex",
+    "Match",
+    "Progress",
+    "Within",
+    "delete_index",
+    "scope",
+]
 
-_WEIGHTS = "0.0, 1.0, 0.6"
-"""BM25 weights of the columns: filters count nothing, exact terms more than stems."""
+_VERSION = 100 * ANALYSIS_VERSION + 3
+"""Raised with the tables too."""
 
-_BM25_SHARE = 0.25
-"""BM25 picks the candidates and parts equals. Alone it ranks worse, since its inverse document
-frequency is nil for a term that half of a small store has (measured on LoCoMo: 57 to 62 % of
-questions with evidence among five turns)."""
+_FIRST_OWN_NUMBER = 1 << 62
+"""From here the index numbers documents that bring no number."""
 
 _TABLES = """
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
-    live INTEGER NOT NULL DEFAULT 1
+    partition INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    length INTEGER NOT NULL,
+    scopes TEXT NOT NULL,
+    counts TEXT NOT NULL
 );
-CREATE TABLE position (change INTEGER NOT NULL);
-INSERT INTO position VALUES (0);
+CREATE INDEX documents_by_partition ON documents (partition, number);
+CREATE TABLE partitions (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    documents INTEGER NOT NULL,
+    length INTEGER NOT NULL
+);
+CREATE TABLE progress (
+    position INTEGER NOT NULL, incarnation TEXT NOT NULL, below INTEGER NOT NULL
+);
+INSERT INTO progress VALUES (0, '', 0);
 CREATE VIRTUAL TABLE terms USING fts5(
-    scopes, exact, stems, content='', tokenize="ascii tokenchars '_./:-'"
+    tokens, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_./:-~!'"
 );
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(terms, row);
 """
 
 
 @dataclass(frozen=True)
 class Document:
-    """What is indexed under a key.
-
-    A document without text takes the key out of every search, and one with text brings it back.
-    The terms and scopes of a key are those that it was given first.
-    """
+    """What is indexed under a key."""
 
     key: str
-    text: str | None
+    """Any text without zeros, of which SQLite's JSON makes ends."""
+    text: str
+    partition: str = ""
+    """A search is within partitions, and does not feel the size of the others."""
     scopes: frozenset[str] = frozenset()
+    place: int = 0
+    """Of documents that answer equally well the one with the greater place comes first."""
+    number: int | None = None
+    """Its own number, under 2^62, greater for newer documents; the index has one where None."""
+    gone: bool = False
+    """Whether it is to be found no more."""
+
+    @cached_property
+    def terms(self) -> Terms:
+        """What is searched for."""
+        return analyse(self.text)
+
+    def prepared(self) -> Self:
+        """The document, analysed: what takes longest, before the index is held."""
+        _ = self.terms
+        return self
+
+    @property
+    def digest(self) -> str:
+        """What tells whether it is indexed as it is."""
+        found = blake2b(self.text.encode(errors="surrogatepass"), digest_size=16)
+        for one in (str(self.place), self.partition, *sorted(self.scopes)):
+            found.update(b"\0" + one.encode())
+        return found.hexdigest()
 
 
 @dataclass(frozen=True)
-class Match:
-    """A document that was found."""
+class Progress:
+    """How far the index is with its store."""
 
-    key: str
-    score: float
-    """How telling the terms are that it has, with BM25 to part equals; higher is better."""
-    terms: tuple[str, ...]
-    """The query's terms that it has, in the query's order."""
+    position: int
+    """The change that it has reached."""
+    incarnation: str
+    """The store's life to which that position belongs; empty for a new index."""
+    below: int
+    """Older documents with a number below this are still to be indexed; 0 when none are."""
+
+
+def delete_index(path: Path) -> None:
+    """Delete the index's files; nothing, where there are none."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def scope(kind: str, value: str) -> str:
@@ -75,128 +135,94 @@ def scope(kind: str, value: str) -> str:
     return f"{kind}{digest}"
 
 
-def all_of(*filters: str) -> str:
-    """A filter that holds where all of them do."""
-    return f"({' AND '.join(filters)})"
-
-
-def any_of(*filters: str) -> str:
-    """A filter that holds where one of them does."""
-    return f"({' OR '.join(filters)})"
-
-
 class LexicalIndex:
     """An index in a file of its own. Written by one thread, read by any."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the index, and make it where there is none or it cannot be used."""
-        private_folder(path.parent)
+    def __init__(self, path: Path | None) -> None:
+        """Open the index, and make it where there is none or it cannot be used.
+
+        Without a path it lives in memory: for a sealed store, of which no word may reach a disk.
+        """
         self._path = path
         self._local = threading.local()
         self._generation = 0
-        self._connections: set[sqlite3.Connection] = set()
         self._damaged = False
-        if not self._usable():
+        self._lock = threading.RLock()
+        self._connections: set[sqlite3.Connection] = set()
+        self._in_memory: sqlite3.Connection | None = None
+        if path is not None:
+            private_folder(path.parent)
+        if path is None or not self._usable(path):
             self.reset()
 
     @property
-    def position(self) -> int:
-        """The change that the index has reached."""
+    def progress(self) -> Progress:
+        """How far the index is.
+
+        Raises:
+            UnavailableError: The index cannot be read; reason INDEX_DAMAGED where it must be reset.
+        """
+        if self._damaged:
+            raise _unavailable("it is damaged", "INDEX_DAMAGED")
         with self._reading() as connection:
-            return int(connection.execute("SELECT change FROM position").fetchone()[0])
+            row = connection.execute("SELECT position, incarnation, below FROM progress")
+            return Progress(*row.fetchone())
 
-    @property
-    def is_damaged(self) -> bool:
-        """Whether a search has met damage, so that the index is to be made anew."""
-        return self._damaged
-
-    def apply(self, documents: Iterable[Document], position: int) -> None:
-        """Take the documents and the position that they reach, in one transaction.
+    def apply(self, documents: Iterable[Document], progress: Progress) -> None:
+        """Take the documents and the progress that they make, in one transaction.
 
         Raises:
             UnavailableError: The index cannot be written; nothing of this was taken.
         """
-        try:
-            connection = self._connection()
-            with connection:
-                for document in documents:
-                    self._take(connection, document)
-                connection.execute("UPDATE position SET change = ?", (position,))
-        except sqlite3.OperationalError as error:
-            raise _unavailable(error) from error
+        with self._lock, self._reading() as connection, connection:
+            _Taking(connection).take(documents)
+            connection.execute(
+                "UPDATE progress SET position = ?, incarnation = ?, below = ?",
+                (progress.position, progress.incarnation, progress.below),
+            )
 
-    def search(self, terms: Sequence[str], within: str, limit: int) -> list[Match]:
-        """The best documents that have one of the terms and pass the filter, best first.
+    def keys(self) -> Iterator[str]:
+        """The keys of all documents that can be found."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT key FROM documents ORDER BY number")
+            yield from [key for (key,) in rows]
+
+    def search(self, terms: Sequence[str], within: Sequence[Within], limit: int) -> list[Match]:
+        """The best documents that have one of the terms and are within, best first.
 
         Raises:
             UnavailableError: The index cannot be read.
         """
-        if not terms:
-            return []
-        wanted = " OR ".join(_either(term) for term in terms)
-        with self._reading() as connection:
-            rows = connection.execute(
-                f"SELECT documents.number, documents.key, bm25(terms, {_WEIGHTS}) AS rank"
-                " FROM terms JOIN documents ON documents.number = terms.rowid"
-                " WHERE terms MATCH ? AND documents.live"
-                " ORDER BY rank, documents.number DESC LIMIT ?",
-                (f"{{scopes}} : {within} AND ({wanted})", limit),
-            ).fetchall()
-            if not rows:
-                return []
-            having = _having(connection, terms, within, [number for number, _, _ in rows])
-            weights = _weights(connection, terms)
-        matches = []
-        for number, key, rank in rows:
-            had = tuple(term for term in terms if number in having[term])
-            score = sum(weights[term] for term in had) - _BM25_SHARE * rank
-            matches.append((-score, -number, Match(key, score, had)))
-        return [match for _, _, match in sorted(matches, key=lambda one: one[:2])]
+        with self._reading() as connection, _one_moment(connection):
+            return search(connection, terms, within, limit)
 
     def reset(self) -> None:
-        """Throw everything away, so that it is indexed anew."""
-        # Other threads may be in the middle of a search: they leave the old file when they are next
-        # asked.
-        self._generation += 1
-        self._damaged = False
-        self._drop_connection()
-        for suffix in ("", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        connection = self._connection()
-        with connection:
-            connection.executescript(_TABLES)
-            connection.execute(f"PRAGMA user_version = {ANALYSIS_VERSION}")
+        """Throw everything away, so that it is indexed anew.
+
+        Raises:
+            UnavailableError: The index cannot be written.
+        """
+        with self._lock:
+            # Other threads may be in the middle of a search: they leave the old file when they are
+            # next asked.
+            self._generation += 1
+            self._damaged = False
+            self._drop_connection()
+            if self._path is not None:
+                delete_index(self._path)
+            with self._reading() as connection:
+                connection.executescript(f"BEGIN;{_TABLES}PRAGMA user_version = {_VERSION};COMMIT;")
 
     def close(self) -> None:
-        """Close the file, in which no thread may be searching any more."""
-        self._generation += 1
-        while self._connections:
-            self._connections.pop().close()
+        """Close the index, in which no thread may be searching any more."""
+        with self._lock:
+            self._generation += 1
+            while self._connections:
+                self._connections.pop().close()
+            self._in_memory = None
 
-    def _take(self, connection: sqlite3.Connection, document: Document) -> None:
-        connection.execute("UPDATE documents SET live = 0 WHERE key = ?", (document.key,))
-        if document.text is None:
-            return
-        number = connection.execute(
-            "INSERT INTO documents (key) VALUES (?) ON CONFLICT (key) DO UPDATE SET live = 1"
-            " RETURNING number",
-            (document.key,),
-        ).fetchone()[0]
-        if connection.execute("SELECT 1 FROM terms WHERE rowid = ?", (number,)).fetchone():
-            return
-        found = analyse(document.text)
-        connection.execute(
-            "INSERT INTO terms (rowid, scopes, exact, stems) VALUES (?, ?, ?, ?)",
-            (
-                number,
-                " ".join(sorted(document.scopes)),
-                " ".join(found.exact.elements()),
-                " ".join(found.stems.elements()),
-            ),
-        )
-
-    def _usable(self) -> bool:
-        if not self._path.exists():
+    def _usable(self, path: Path) -> bool:
+        if not path.exists():
             return False
         try:
             connection = self._connection()
@@ -205,18 +231,32 @@ class LexicalIndex:
             connection.execute("SELECT rowid FROM terms WHERE terms MATCH 'x'").fetchone()
         except sqlite3.DatabaseError:
             return False
-        return bool(sound and version == ANALYSIS_VERSION)
+        return bool(sound and version == _VERSION)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         try:
-            yield self._connection()
+            if self._path is None:
+                # One connection holds an index in memory, so its users take turns.
+                with self._lock:
+                    yield self._connection()
+            else:
+                yield self._connection()
         except sqlite3.DatabaseError as error:
-            # The subclasses are of the moment: locked, full, no such table.
-            self._damaged = self._damaged or type(error) is sqlite3.DatabaseError
-            raise _unavailable(error) from error
+            # Full disks and the like are OperationalErrors; that a table is gone is one too.
+            operational = isinstance(error, sqlite3.OperationalError)
+            if not operational or "no such table" in str(error):
+                self._damaged = True
+                raise _unavailable(str(error), "INDEX_DAMAGED") from error
+            raise _unavailable(str(error), "INDEX_UNAVAILABLE") from error
 
     def _connection(self) -> sqlite3.Connection:
+        if self._path is None:
+            if self._in_memory is None:
+                self._in_memory = sqlite3.connect(":memory:", check_same_thread=False)
+                self._connections.add(self._in_memory)
+                self._in_memory.execute("PRAGMA temp_store = MEMORY")
+            return self._in_memory
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is not None and self._local.generation == self._generation:
             return connection
@@ -224,9 +264,12 @@ class LexicalIndex:
         # Each thread has its own; `close` alone reaches for those of others.
         connection = sqlite3.connect(self._path, timeout=5.0, check_same_thread=False)
         try:
-            # Synced at checkpoints only: a crash of the machine may cost the newest rows, which
-            # the index takes from the store again, and never leaves a file that is half written.
-            connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+            # NORMAL syncs at checkpoints only, so that a crash of the machine loses the newest
+            # transactions whole, which the index catches up with; OFF could lose parts of older
+            # ones.
+            connection.executescript(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;PRAGMA cache_size = -16000;"
+            )
         except sqlite3.DatabaseError:
             connection.close()
             raise
@@ -235,53 +278,152 @@ class LexicalIndex:
         return connection
 
     def _drop_connection(self) -> None:
-        """Close this thread's connection, where it has one."""
-        connection = getattr(self._local, "connection", None)
+        """Close this thread's connection, or that to the index in memory."""
+        connection = getattr(self._local, "connection", None) or self._in_memory
         if connection is not None:
-            self._local.connection = None
+            self._local.connection = self._in_memory = None
             self._connections.discard(connection)
             connection.close()
 
 
-def _either(term: str) -> str:
-    """The FTS5 expression for a term, as it stands or by its stem."""
-    return f'({{exact}} : "{term}" OR {{stems}} : "{stem(term)}")'
+@contextmanager
+def _one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let several queries see the same state."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.rollback()
 
 
-def _having(
-    connection: sqlite3.Connection, terms: Sequence[str], within: str, numbers: Sequence[int]
-) -> dict[str, set[int]]:
-    """Which of the documents have which term."""
-    # A range is one pass over a term's documents; asking for each number is one pass a number.
-    bounds = min(numbers), max(numbers)
-    return {
-        term: {
-            number
-            for (number,) in connection.execute(
-                "SELECT rowid FROM terms WHERE terms MATCH ? AND rowid BETWEEN ? AND ?",
-                (f"{{scopes}} : {within} AND {_either(term)}", *bounds),
+_Row = tuple[int, str, int, int, str, int, str, str, str]
+"""A row of the table of documents, and the tokens that FTS5 has of it."""
+
+
+class _Taking:
+    """Takes documents in one transaction.
+
+    Each statement takes all rows at once, as JSON: sqlite3 gives up the interpreter's lock for
+    every step of a statement, and among busy threads has to wait until it gets it back.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._partitions: dict[str, int] = {}
+        self._changes: dict[int, tuple[int, int]] = {}
+        """By partition: how many documents more, and how much longer together."""
+
+    def take(self, documents: Iterable[Document]) -> None:
+        """Put the documents in the place of what is there under their keys."""
+        latest = {document.key: document for document in documents}
+        known = self._known(latest)
+        new: list[_Row] = []
+        # FTS5 takes rising numbers best.
+        for document in sorted(latest.values(), key=_number):
+            digest = document.digest
+            if document.key in known:
+                if known[document.key] == digest and not document.gone:
+                    continue
+                self._remove(document.key)
+            if not document.gone:
+                new.append(self._row(document, digest, len(new)))
+        self._insert(new)
+        for partition, (more, longer) in self._changes.items():
+            self._connection.execute(
+                "UPDATE partitions SET documents = documents + ?, length = length + ? WHERE id = ?",
+                (more, longer, partition),
             )
-        }
-        for term in terms
-    }
 
+    def _known(self, keys: Iterable[str]) -> dict[str, str]:
+        """The digests of those that are indexed."""
+        found = self._connection.execute(
+            "SELECT json_group_object(key, digest) FROM documents"
+            " WHERE key IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(keys)),),
+        ).fetchone()[0]
+        known: dict[str, str] = json.loads(found)
+        return known
 
-def _weights(connection: sqlite3.Connection, terms: Sequence[str]) -> dict[str, float]:
-    """Inverse document frequency: how much it says that a document has the term (BM25+)."""
-    total = connection.execute("SELECT max(number) FROM documents").fetchone()[0]
-    weights = {}
-    for term in terms:
-        counts = connection.execute(
-            "SELECT max(doc) FROM vocabulary WHERE term IN (?, ?)", (term, stem(term))
+    def _insert(self, rows: Sequence[_Row]) -> None:
+        if not rows:
+            return
+        packed = json.dumps(rows, ensure_ascii=False)
+        columns = ", ".join(f"json_extract(value, '$[{column}]')" for column in range(8))
+        self._connection.execute(
+            f"INSERT INTO documents SELECT {columns} FROM json_each(?)", (packed,)
+        )
+        self._connection.execute(
+            "INSERT INTO terms (rowid, tokens)"
+            " SELECT json_extract(value, '$[0]'), json_extract(value, '$[8]') FROM json_each(?)",
+            (packed,),
+        )
+
+    def _row(self, document: Document, digest: str, before: int) -> _Row:
+        """The document's row; so many new ones come before it."""
+        found = document.terms
+        partition = self._partition(document.partition)
+        length = sum(found.exact.values())
+        self._count(partition, 1, length)
+        return (
+            self._next_number() + before if document.number is None else document.number,
+            document.key,
+            partition,
+            document.place,
+            digest,
+            length,
+            " ".join(sorted(document.scopes)),
+            packed_counts(found.exact, found.stems),
+            _tokens(partition, [*found.stems, *found.stemless], document.scopes),
+        )
+
+    def _remove(self, key: str) -> None:
+        known = self._connection.execute(
+            "DELETE FROM documents WHERE key = ?"
+            " RETURNING number, partition, length, scopes, counts",
+            (key,),
         ).fetchone()
-        count = min(counts[0] or 0, total)
-        weights[term] = math.log(1 + (total - count + 0.5) / (count + 0.5))
-    return weights
+        if known is None:
+            return
+        number, partition, length, scopes, counts = known
+        tokens = _tokens(partition, words_in(counts), scopes.split())
+        self._connection.execute(
+            "INSERT INTO terms (terms, rowid, tokens) VALUES ('delete', ?, ?)", (number, tokens)
+        )
+        self._count(partition, -1, -length)
+
+    def _partition(self, name: str) -> int:
+        known = self._partitions.get(name)
+        if known is None:
+            known = self._partitions[name] = self._connection.execute(
+                "INSERT INTO partitions (name, documents, length) VALUES (?, 0, 0)"
+                " ON CONFLICT (name) DO UPDATE SET name = name RETURNING id",
+                (name,),
+            ).fetchone()[0]
+        return known
+
+    def _next_number(self) -> int:
+        newest = self._connection.execute("SELECT max(number) FROM documents").fetchone()[0] or 0
+        return int(max(newest + 1, _FIRST_OWN_NUMBER))
+
+    def _count(self, partition: int, more: int, longer: int) -> None:
+        before = self._changes.get(partition, (0, 0))
+        self._changes[partition] = before[0] + more, before[1] + longer
 
 
-def _unavailable(error: sqlite3.Error) -> UnavailableError:
+def _number(document: Document) -> int:
+    return _FIRST_OWN_NUMBER if document.number is None else document.number
+
+
+def _tokens(partition: int, words: Iterable[str], scopes: Iterable[str]) -> str:
+    """What FTS5 has of a document: each word and filter once, with its partition."""
+    tokens = [word_token(partition, word) for word in words]
+    tokens += [filter_token(partition, one) for one in scopes]
+    return " ".join(tokens)
+
+
+def _unavailable(why: str, reason: str) -> UnavailableError:
     return UnavailableError(
-        f"the search index cannot be used: {error}",
-        reason="INDEX_UNAVAILABLE",
+        f"the search index cannot be used: {why}",
+        reason=reason,
         fix="check the disk's space and call again; the next write makes a damaged index anew",
     )

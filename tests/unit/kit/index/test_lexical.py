@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muniment.kit.errors import UnavailableError
 from muniment.kit.index import lexical
 from muniment.kit.index.analysis import analyse, query_terms
-from muniment.kit.index.lexical import Document, LexicalIndex, all_of, any_of, scope
+from muniment.kit.index.lexical import (
+    Document,
+    LexicalIndex,
+    Progress,
+    Within,
+    scope,
+)
 from tests.support.homes import a_folder
-
-ALL = scope("project", "p")
-OTHER = scope("project", "q")
+from tests.support.indexes import OURS, THEIRS, add, apply, at, keys
 
 
 @pytest.fixture
@@ -36,17 +38,6 @@ def shared() -> Iterator[LexicalIndex]:
         index = LexicalIndex(folder / "lexical.sqlite3")
         yield index
         index.close()
-
-
-def add(index: LexicalIndex, *texts: str, within: str = ALL, position: int | None = None) -> None:
-    index.apply(
-        [Document(text, text, frozenset({within})) for text in texts],
-        index.position + 1 if position is None else position,
-    )
-
-
-def keys(index: LexicalIndex, query: str, within: str = ALL, limit: int = 10) -> list[str]:
-    return [match.key for match in index.search(query_terms(query), within, limit)]
 
 
 @pytest.mark.parametrize(
@@ -76,93 +67,124 @@ def test_a_text_is_found_by_its_words(index: LexicalIndex, text: str, query: str
     assert keys(index, query) == [text]
 
 
+examples = itertools.count()
+
+
 @settings(max_examples=60)
-@given(text=st.text(min_size=1, max_size=30), examples=st.shared(st.builds(itertools.count)))
-def test_every_term_of_a_text_finds_it(
-    shared: LexicalIndex, text: str, examples: Iterator[int]
-) -> None:
-    within = scope("example", f"{id(examples)} {next(examples)} {text}")
-    add(shared, text, within=within)
+@given(text=st.text(min_size=1, max_size=30))
+def test_every_term_of_a_text_finds_it(shared: LexicalIndex, text: str) -> None:
+    key = str(next(examples))
+    partition = f"{key} {text}"
+    apply(shared, [Document(key, text, partition)])
     for term in query_terms(text):
-        assert keys(shared, term, within) == [text]
-        (match,) = shared.search([term], within, 10)
+        assert keys(shared, term, partition=partition) == [key]
+        (match,) = shared.search([term], [Within(partition)], 10)
         assert match.terms == (term,)
 
 
 INJECTIONS = [
     '"', '""', "'", "(", ")", "((", "a AND", "NOT a", "NEAR(a b, 2)", "a*", "^a", "a^2", "{a}: b",
-    "scopes: x", "exact : a OR", "-a", "a -- b", "a; DROP TABLE terms", "\0", "a\0b", "%", "\\",
-    'a" OR scopes:"x', ALL, f'" OR {{scopes}} : {OTHER} OR "', "a + b", "AND OR NOT NEAR",
+    "tokens: x", "tokens : a OR", "-a", "a -- b", "a; DROP TABLE terms", "\0", "a\0b", "%", "\\",
+    'a" OR tokens:"x', "1~a", '" OR {tokens} : 2~secret OR "', 'x" OR "2~secret', "a + b",
+    "AND OR NOT NEAR",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("query", INJECTIONS)
 def test_no_query_is_taken_for_more_than_words(index: LexicalIndex, query: str) -> None:
-    add(index, "a b c and or not near", query)
-    add(index, "secret of another project", query + " ", within=OTHER)
+    apply(
+        index,
+        [
+            Document("words", "a b c and or not near", OURS),
+            Document("query", query, OURS),
+            Document("secret", "secret of another project", THEIRS),
+            Document("same", query, THEIRS),
+        ],
+    )
     found = keys(index, query)
-    assert set(found) <= {"a b c and or not near", query}
+    assert set(found) <= {"words", "query"}
     if query_terms(query):
-        assert query in found
+        assert "query" in found
 
 
 @settings(max_examples=60)
 @given(query=st.text(alphabet="ab\"'()*^:{}-+ANDORT\0\\;%é中", max_size=20))
 def test_no_text_is_an_error(shared: LexicalIndex, query: str) -> None:
-    for match in shared.search(query_terms(query), ALL, 5):
+    for match in shared.search(query_terms(query), [Within(OURS)], 5):
         assert match.score > 0
         assert match.terms
 
 
 @pytest.mark.parametrize("value", ["", "p", 'p"', "x" * 1000, "é", "a AND b", "p\0"])
 def test_scopes_may_have_any_value(index: LexicalIndex, value: str) -> None:
-    add(index, "needle", within=scope("session", value))
-    assert keys(index, "needle", scope("session", value)) == ["needle"]
-    assert keys(index, "needle", scope("session", value + "x")) == []
-    assert keys(index, "needle", scope("project", value)) == []
+    def found(kind: str, wanted: str) -> list[str]:
+        return keys(index, "needle", Within(OURS, frozenset({scope(kind, wanted)})))
+
+    apply(index, [Document("needle", "needle", OURS, frozenset({scope("session", value)}))])
+    assert found("session", value) == ["needle"]
+    assert found("session", value + "x") == []
+    assert found("project", value) == []
+
+
+@pytest.mark.parametrize("value", ["", "p", 'p"', "x" * 1000, "é", "a AND b", "p\0", "1", "~", "!"])
+def test_partitions_may_have_any_name(index: LexicalIndex, value: str) -> None:
+    add(index, "needle", partition=value)
+    assert keys(index, "needle", partition=value) == ["needle"]
+    assert keys(index, "needle", partition=value + "x") == []
 
 
 def test_a_small_project_finds_its_own_among_many(index: LexicalIndex) -> None:
     crowd = [
-        Document(f"crowd {number}", "port port port of the server", frozenset({OTHER}))
+        Document(f"crowd {number}", "port port port of the server", THEIRS)
         for number in range(2000)
     ]
     few = [
-        Document(f"own {number}", f"our port, mentioned once in {number}", frozenset({ALL}))
+        Document(f"own {number}", f"our port, mentioned once in {number}", OURS)
         for number in range(5)
     ]
-    index.apply([*crowd[:1000], *few, *crowd[1000:]], 1)
+    apply(index, [*crowd[:1000], *few, *crowd[1000:]])
     assert sorted(keys(index, "port")) == [f"own {number}" for number in range(5)]
-    assert len(keys(index, "port", OTHER, limit=7)) == 7
+    assert len(keys(index, "port", partition=THEIRS, limit=7)) == 7
 
 
 def test_filters_combine(index: LexicalIndex) -> None:
     one, two, path = scope("session", "1"), scope("session", "2"), scope("path", "a.py")
-    index.apply(
+    apply(
+        index,
         [
-            Document("a", "needle", frozenset({ALL, one})),
-            Document("b", "needle", frozenset({ALL, two, path})),
-            Document("c", "needle", frozenset({OTHER, one, path})),
+            Document("a", "needle", OURS, frozenset({one})),
+            Document("b", "needle", OURS, frozenset({two, path})),
+            Document("c", "needle", THEIRS, frozenset({one, path})),
         ],
-        1,
     )
-    assert set(keys(index, "needle", all_of(ALL, any_of(one, two)))) == {"a", "b"}
-    assert keys(index, "needle", all_of(ALL, path)) == ["b"]
-    assert keys(index, "needle", all_of(ALL, any_of(all_of(one, path), two))) == ["b"]
-    assert set(keys(index, "needle", any_of(ALL, OTHER))) == {"a", "b", "c"}
+
+    def found(*within: Within) -> list[str]:
+        return sorted(keys(index, "needle", *within))
+
+    def ours(*scopes: str) -> Within:
+        return Within(OURS, frozenset(scopes))
+
+    assert found(ours()) == ["a", "b"]
+    assert found(ours(path)) == ["b"]
+    assert found(ours(two, path)) == ["b"]
+    assert found(ours(one, path)) == []
+    assert found(Within(OURS), Within(THEIRS)) == ["a", "b", "c"]
+    assert found(ours(two), Within(THEIRS, frozenset({path}))) == ["b", "c"]
+    assert found(ours(path), Within(THEIRS, frozenset({two}))) == ["b"]
 
 
 def test_what_was_taken_out_is_not_found_until_it_is_back(index: LexicalIndex) -> None:
     add(index, "needle one", "needle two")
-    index.apply([Document("needle one", None)], 2)
+    apply(index, [Document("needle one", "", gone=True)])
     assert keys(index, "needle") == ["needle two"]
-    index.apply([Document("never there", None), Document("needle one", None)], 3)
+    apply(index, [Document(key, "", gone=True) for key in ("never there", "needle one")])
     assert keys(index, "needle one") == ["needle two"]
     add(index, "needle one")
     assert keys(index, "needle one") == ["needle one", "needle two"]
     # Twice the same is the same.
     add(index, "needle one")
     assert keys(index, "needle one") == ["needle one", "needle two"]
+    assert sorted(index.keys()) == ["needle one", "needle two"]
 
 
 def test_more_telling_words_come_first(index: LexicalIndex) -> None:
@@ -179,22 +201,29 @@ def test_a_word_as_it_stands_comes_before_its_stem(index: LexicalIndex) -> None:
 
 def test_of_equals_the_newest_comes_first(index: LexicalIndex) -> None:
     texts = [f"needle in haystack {letter}" for letter in "abc"]
-    add(index, *texts)
+    apply(index, [Document(text, text, OURS, place=place) for place, text in enumerate(texts)])
     assert keys(index, "needle") == texts[::-1]
     assert keys(index, "needle", limit=2) == texts[:0:-1]
 
 
 def test_the_answer_is_a_function_of_the_index(tmp_path: Path) -> None:
-    texts = [f"port {number % 7} of server {number % 5} in {number}" for number in range(200)]
+    documents = [
+        Document(f"d{number}", f"port {number % 7} of server {number % 5} in {number}", OURS)
+        for number in range(200)
+    ]
+
+    def answer(index: LexicalIndex) -> list[lexical.Match]:
+        return index.search(query_terms("port 3 server 2 in 17"), [Within(OURS)], 50)
+
     answers = []
     for name, portion in (("one", 200), ("two", 7)):
         index = LexicalIndex(tmp_path / name)
-        for start in range(0, len(texts), portion):
-            add(index, *texts[start : start + portion])
-        answers.append(index.search(query_terms("port 3 server 2 in 17"), ALL, 50))
+        for start in range(0, len(documents), portion):
+            apply(index, documents[start : start + portion])
+        answers.append(answer(index))
         index.close()
         reopened = LexicalIndex(tmp_path / name)
-        answers.append(reopened.search(query_terms("port 3 server 2 in 17"), ALL, 50))
+        answers.append(answer(reopened))
         reopened.close()
     assert answers[0] == answers[1] == answers[2] == answers[3]
     assert len(answers[0]) == 50
@@ -204,122 +233,67 @@ def test_the_answer_is_a_function_of_the_index(tmp_path: Path) -> None:
 
 def test_a_match_says_which_terms_it_has(index: LexicalIndex) -> None:
     add(index, "port of the server", "the port")
-    first, second = index.search(["server", "absent", "port"], ALL, 10)
+    first, second = index.search(["server", "absent", "port"], [Within(OURS)], 10)
     assert (first.key, first.terms) == ("port of the server", ("server", "port"))
     assert (second.key, second.terms) == ("the port", ("port",))
 
 
 def test_nothing_to_search_for_finds_nothing(index: LexicalIndex) -> None:
-    assert index.search([], ALL, 10) == []
-    assert index.search(["needle"], ALL, 10) == []
+    assert index.search([], [Within(OURS)], 10) == []
+    assert index.search(["needle"], [Within(OURS)], 10) == []
+    add(index, "needle")
+    assert index.search([], [Within(OURS)], 10) == []
+    assert index.search(["needle"], [], 10) == []
 
 
-def test_documents_and_position_are_taken_together(index: LexicalIndex) -> None:
-    assert index.position == 0
+def test_documents_and_progress_are_taken_together(index: LexicalIndex) -> None:
+    assert index.progress == Progress(0, "", 0)
     add(index, "needle one", position=7)
-    assert index.position == 7
+    assert index.progress == at(7)
 
     def breaks() -> Iterator[Document]:
-        yield Document("needle two", "needle two", frozenset({ALL}))
+        yield Document("needle two", "needle two", OURS)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        index.apply(breaks(), 8)
-    assert index.position == 7
+        index.apply(breaks(), at(8))
+    assert index.progress == at(7)
     assert keys(index, "needle") == ["needle one"]
 
 
 def test_it_is_there_after_reopening(tmp_path: Path) -> None:
     path = tmp_path / "lexical.sqlite3"
     index = LexicalIndex(path)
-    add(index, "needle", position=5)
+    index.apply([Document("needle", "needle", OURS)], Progress(5, "another life", 3))
     index.close()
     index = LexicalIndex(path)
-    assert index.position == 5
+    assert index.progress == Progress(5, "another life", 3)
     assert keys(index, "needle") == ["needle"]
     index.close()
 
 
-def test_a_reset_forgets_everything(index: LexicalIndex) -> None:
+@pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
+def test_a_reset_forgets_everything(tmp_path: Path, in_memory: bool) -> None:
+    index = LexicalIndex(None if in_memory else tmp_path / "lexical.sqlite3")
     add(index, "needle", position=5)
     index.reset()
-    assert index.position == 0
+    assert index.progress == Progress(0, "", 0)
     assert keys(index, "needle") == []
-    add(index, "needle")
-    assert keys(index, "needle") == ["needle"]
-
-
-def damaged(path: Path, kind: str) -> None:
-    size = path.stat().st_size
-    match kind:
-        case "empty":
-            path.write_bytes(b"")
-        case "garbage":
-            path.write_bytes(b"no database" * 1000)
-        case "cut":
-            with path.open("rb+") as file:
-                file.truncate(size // 2)
-        case "overwritten":
-            with path.open("rb+") as file:
-                file.seek(4096)
-                file.write(b"\xff" * (size - 8192))
-        case "other analysis":
-            connection = sqlite3.connect(path)
-            connection.execute("PRAGMA user_version = 1")
-            connection.close()
-        case "another database":
-            path.unlink()
-            connection = sqlite3.connect(path)
-            connection.execute("CREATE TABLE a (b)")
-            connection.close()
-
-
-@pytest.mark.parametrize(
-    "kind", ["empty", "garbage", "cut", "overwritten", "other analysis", "another database"]
-)
-def test_a_file_that_cannot_be_used_is_made_anew(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "lexical.sqlite3"
-    index = LexicalIndex(path)
-    add(index, *(f"needle {number}" for number in range(300)), position=300)
-    index.close()
-    damaged(path, kind)
-    index = LexicalIndex(path)
-    assert index.position == 0
-    assert keys(index, "needle") == []
+    assert list(index.keys()) == []
     add(index, "needle")
     assert keys(index, "needle") == ["needle"]
     index.close()
 
 
-def test_an_interrupted_making_is_made_anew(
+def test_an_index_in_memory_touches_no_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "lexical.sqlite3"
-    tables = lexical._TABLES
-    monkeypatch.setattr(lexical, "_TABLES", tables[: tables.index("CREATE VIRTUAL")] + "oops")
-    with pytest.raises(sqlite3.OperationalError):
-        LexicalIndex(path)
-    monkeypatch.setattr(lexical, "_TABLES", tables)
-    index = LexicalIndex(path)
-    add(index, "needle")
-    assert keys(index, "needle") == ["needle"]
+    monkeypatch.chdir(tmp_path)
+    index = LexicalIndex(None)
+    add(index, *(f"needle {number}" for number in range(300)))
+    assert len(keys(index, "needle", limit=300)) == 200
+    assert list(tmp_path.iterdir()) == []
     index.close()
-
-
-def test_an_index_that_vanished_is_unavailable(index: LexicalIndex, tmp_path: Path) -> None:
-    add(index, "needle")
-    index.close()
-    (tmp_path / "index" / "lexical.sqlite3").unlink()
-    for use in (
-        lambda: keys(index, "needle"),
-        lambda: index.position,
-        lambda: add(index, "x", position=1),
-    ):
-        with pytest.raises(UnavailableError) as refused:
-            use()
-        assert refused.value.reason == "INDEX_UNAVAILABLE"
-    index.reset()
-    assert index.position == 0
 
 
 def test_it_is_private(index: LexicalIndex, tmp_path: Path) -> None:
@@ -340,7 +314,7 @@ class Reader(threading.Thread):
     def run(self) -> None:
         while self._ask.wait(20) and not self._over:
             self._ask.clear()
-            self._answer = keys(self._index, "needle", limit=100)
+            self._answer = sorted(keys(self._index, "needle", limit=100))
             self._answered.set()
 
     def answer(self) -> list[str]:
@@ -377,12 +351,12 @@ def test_readers_do_not_wait_for_a_writer(index: LexicalIndex) -> None:
     reader = Reader(index)
 
     def slowly() -> Iterator[Document]:
-        yield Document("needle two", "needle two", frozenset({ALL}))
+        yield Document("needle two", "needle two", OURS, place=1)
         assert reader.answer() == ["needle one"]
 
     try:
-        index.apply(slowly(), 2)
-        assert reader.answer() == ["needle two", "needle one"]
+        index.apply(slowly(), at(2))
+        assert reader.answer() == ["needle one", "needle two"]
     finally:
         reader.end()
 

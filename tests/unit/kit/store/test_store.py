@@ -1,419 +1,398 @@
-"""The store keeps what was acknowledged, whole changes only, in order."""
+"""The store: batches, answers, growth, opening again."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, wait
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as all_done
 from pathlib import Path
+from typing import Any
 
 import lmdb
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from muniment.kit.errors import InternalError, LimitError, PreconditionError, UnavailableError
-from muniment.kit.store import Reader, Schema, Store, Table, Writer, pack, unpack
-from muniment.kit.store.store import unexpected
-from muniment.kit.store.tables import CHANGES
+from muniment.kit.errors import LimitError, PreconditionError, UnavailableError
+from muniment.kit.store import Reader, Schema, Store, StoreOptions, Table, Writer
+from muniment.kit.store.schemas import peek_schema
 from muniment.v1 import store_pb2
-from tests.support.homes import a_folder, clean_environment
-from tests.support.stores import NUMBERED, QUIET, ROWS, SCHEMA, a_store, content, texts
-from tests.waiting import until
+from tests.support.rows import scan
+from tests.support.stores import (
+    EVENTS,
+    NOTES,
+    SCHEMA,
+    QuickDisk,
+    Stepped,
+    demand_sound,
+    protection,
+    text,
+)
+
+SECONDS = 20.0
+KIB = 1024
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = a_store(tmp_path / "store")
+def stepped(tmp_path: Path) -> Iterator[Stepped]:
+    opened = Stepped(tmp_path / "store")
+    yield opened
+    demand_sound(opened.store)
+    opened.close()
+
+
+@pytest.fixture
+def threaded(tmp_path: Path) -> Iterator[Store]:
+    options = StoreOptions(map_limit_bytes=64 * KIB**2, disk=QuickDisk())
+    store = Store(tmp_path / "threaded", SCHEMA, protection(), options)
     yield store
     store.close()
 
 
-def put(store: Store, table: Table[store_pb2.StoredContent], *key: str | int, text: str) -> None:
-    store.write(lambda writer: writer.put(table, *key, value=content(text))).result()
-
-
-def put_number(number: int, writer: Writer) -> None:
-    writer.put(ROWS, number, value=content("x"))
-
-
-def changes(reader: Reader) -> list[tuple[str, tuple[object, ...]]]:
-    """The feed: tables and keys."""
-    found = list(reader.scan(CHANGES))
-    assert [position for (position,), _ in found] == list(range(1, len(found) + 1))
-    return [(change.table, unpack(change.key)) for _, change in found]
-
-
-class StoreMachine(RuleBasedStateMachine):
-    """The store beside a dictionary."""
-
-    names = st.sampled_from(["", "a", "a\0", "a\0b", "ab", "b", "é"])
-    numbers = st.integers(0, 4)
-    tables = st.sampled_from([ROWS, QUIET])
-
-    @initialize()
-    def open(self) -> None:
-        self.opened = ExitStack()
-        self.folder = self.opened.enter_context(a_folder())
-        self.store = a_store(self.folder)
-        self.model: dict[str, dict[tuple[str, int], str]] = {ROWS.name: {}, QUIET.name: {}}
-        self.numbered: list[str] = []
-        self.feed: list[tuple[str, tuple[object, ...]]] = []
-
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
-            self.opened.close()
-
-    @rule(table=tables, name=names, number=numbers, text=st.text(max_size=5))
-    def put(self, table: Table[store_pb2.StoredContent], name: str, number: int, text: str) -> None:
-        put(self.store, table, name, number, text=text)
-        self.model[table.name][name, number] = text
-        if table.in_feed:
-            self.feed.append((table.name, (name, number)))
-
-    @rule(text=st.text(max_size=5))
-    def append(self, text: str) -> None:
-        def change(writer: Writer) -> int:
-            number = writer.last_number(NUMBERED) + 1
-            writer.put(NUMBERED, number, value=content(text))
-            return number
-
-        self.numbered.append(text)
-        assert self.store.write(change).result() == len(self.numbered)
-        self.feed.append((NUMBERED.name, (len(self.numbered),)))
-
-    @rule(name=names, number=numbers)
-    def delete(self, name: str, number: int) -> None:
-        self.store.write(lambda writer: writer.delete(QUIET, name, number)).result()
-        self.model[QUIET.name].pop((name, number), None)
-
-    @rule(table=tables, name=names, number=numbers)
-    def fail(self, table: Table[store_pb2.StoredContent], name: str, number: int) -> None:
-        def change(writer: Writer) -> None:
-            writer.put(table, name, number, value=content("never"))
-            writer.put(NUMBERED, writer.last_number(NUMBERED) + 1, value=content("never"))
-            writer.delete(QUIET, name, number)
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            self.store.write(change).result()
-
-    @rule()
-    def reopen(self) -> None:
-        self.store.close()
-        self.store = a_store(self.folder)
-
-    @rule(table=tables, name=names, number=numbers)
-    def look(self, table: Table[store_pb2.StoredContent], name: str, number: int) -> None:
-        model = self.model[table.name]
-        with self.store.read() as reader:
-            found = reader.get(table, name, number)
-            below = [key for key, _ in reader.scan(table, name)]
-            behind = [key for key, _ in reader.scan(table, name, after=(name, number))]
-            rest = [key for key, _ in reader.scan(table, after=(name, number))]
-        assert (found.text if found else None) == model.get((name, number))
-        assert below == sorted(key for key in model if key[0] == name)
-        assert behind == [key for key in below if key > (name, number)]
-        assert rest == sorted(key for key in model if key > (name, number))
-
-    @precondition(lambda self: hasattr(self, "store"))
-    @invariant()
-    def it_is_as_the_model(self) -> None:
-        with self.store.read() as reader:
-            for table in (ROWS, QUIET):
-                model = self.model[table.name]
-                assert list(texts(reader, table).items()) == sorted(model.items())
-                assert reader.count(table) == len(model)
-            assert list(texts(reader, NUMBERED).values()) == self.numbered
-            assert reader.last_number(NUMBERED) == len(self.numbered)
-            assert changes(reader) == self.feed
-
-
-TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(max_examples=8, stateful_step_count=25, deadline=None)
-
-
-def test_a_prefix_is_whole_parts(store: Store) -> None:
-    for name in ("a", "a\0", "a\0b", "ab", ""):
-        put(store, ROWS, name, 1, text=name)
-    with store.read() as reader:
-        for name in ("a", "a\0", ""):
-            assert [key for key, _ in reader.scan(ROWS, name)] == [(name, 1)]
-        assert len(list(reader.scan(ROWS))) == 5
-
-
-def test_a_reader_sees_one_moment(store: Store) -> None:
-    put(store, ROWS, "a", text="first")
-    with store.read() as reader:
-        put(store, ROWS, "a", text="second")
-        put(store, ROWS, "b", text="second")
-        assert texts(reader, ROWS) == {("a",): "first"}
-    with store.read() as reader:
-        assert texts(reader, ROWS) == {("a",): "second", ("b",): "second"}
-
-
-def test_a_writer_sees_what_it_wrote_and_nobody_else_does(store: Store) -> None:
-    written, may_end = threading.Event(), threading.Event()
-
-    def change(writer: Writer) -> dict[object, str]:
-        writer.put(ROWS, "a", value=content("new"))
-        written.set()
-        assert may_end.wait(20)
-        return texts(writer, ROWS)
-
-    future = store.write(change)
-    assert written.wait(20)
-    with store.read() as reader:
-        assert texts(reader, ROWS) == {}
-    may_end.set()
-    assert future.result() == {("a",): "new"}
-
-
-def test_writers_take_turns(store: Store) -> None:
-    futures: list[Future[int]] = []
-
-    def increase(writer: Writer) -> int:
-        number = writer.last_number(NUMBERED) + 1
-        writer.put(NUMBERED, number, value=content(threading.current_thread().name))
+def append(value: str = "e") -> Callable[[Writer], int]:
+    def change(writer: Writer) -> int:
+        number = writer.next_number(EVENTS)
+        writer.put(EVENTS, number, value=text(value))
         return number
 
-    def work() -> None:
-        futures.extend([store.write(increase) for _ in range(20)])
+    return change
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
+
+class WatchedFollower:
+    """Notes how far the store was each time it was brought up to date."""
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.failure: Exception | None = None
+
+    def catch_up(self, read: Callable[[], Any]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        with read() as reader:
+            self.positions.append(reader.state().position)
+
+
+# --- Batches
+
+
+def test_a_batch_runs_in_the_order_in_which_it_was_asked_for(stepped: Stepped) -> None:
+    futures = [stepped.store.write(append()) for _ in range(10)]
+    stepped.step()
+    assert [future.result(0) for future in futures] == list(range(1, 11))
+
+
+def test_what_was_cancelled_before_its_turn_does_not_run(stepped: Stepped) -> None:
+    first, second, third = (stepped.store.write(append()) for _ in range(3))
+    assert second.cancel()
+    stepped.step()
+    assert (first.result(0), third.result(0)) == (1, 2)
+    assert stepped.store.position == 2
+    assert second.cancelled()
+
+
+def test_what_has_begun_cannot_be_cancelled(stepped: Stepped) -> None:
+    future = stepped.store.write(append())
+    stepped.loop.commit_batch()
+    assert not future.cancel()
+    stepped.loop.follow_batch()
+    assert future.result(0) == 1
+
+
+def test_a_batch_of_cancelled_changes_is_no_commit(stepped: Stepped) -> None:
+    assert stepped.store.write(append()).cancel()
+    stepped.step()
+    assert stepped.store.position == 0
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ValueError("a defect"), lmdb.BadValsizeError("put", -30781), MemoryError("no more")],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_a_failing_change_does_not_hurt_its_batch(stepped: Stepped, failure: Exception) -> None:
+    def fail(writer: Writer) -> int:
+        append()(writer)
+        raise failure
+
+    futures: list[Future[int]] = [stepped.store.write(append()), stepped.store.write(fail)]
+    futures += [stepped.store.write(append()) for _ in range(3)]
+    stepped.step()
+    assert [future.exception(0) is None for future in futures] == [True, False, True, True, True]
+    assert [future.result(0) for future in futures if not future.exception(0)] == [1, 2, 3, 4]
+    assert stepped.store.position == 4
+
+
+def test_keys_that_lmdb_refuses_fail_alone(stepped: Stepped) -> None:
+    empty = stepped.store.write(lambda writer: writer.put(NOTES, value=text("no key")))
+    good = stepped.store.write(lambda writer: writer.put(NOTES, "a", value=text("a")))
+    stepped.step()
+    assert isinstance(empty.exception(0), LimitError)
+    assert good.exception(0) is None
+
+
+# --- Followers
+
+
+def test_an_answer_comes_after_every_follower(stepped: Stepped) -> None:
+    first, second = WatchedFollower(), WatchedFollower()
+    stepped.store.follow(first)
+    stepped.put(NOTES, "a", value="a")
+    stepped.store.follow(second)
+    stepped.run(append())
+    assert (first.positions, second.positions) == ([0, 1, 2], [1, 2])
+
+
+def test_when_a_follower_fails_the_change_is_kept_and_the_answer_says_so(stepped: Stepped) -> None:
+    follower = WatchedFollower()
+    stepped.store.follow(follower)
+    follower.failure = UnavailableError("is full", reason="INDEX_UNAVAILABLE")
+    future = stepped.store.write(append())
+    stepped.step()
+    assert future.exception(0) is follower.failure
+    assert stepped.store.position == 1
+    follower.failure = None
+    assert stepped.run(append()) == 2
+
+
+# --- Growth
+
+
+def test_the_map_grows_and_no_change_is_lost(tmp_path: Path) -> None:
+    stepped = Stepped(tmp_path / "store", first_map_bytes=256 * KIB)
+    futures = []
+    for number in range(400):
+        futures.append(stepped.store.write(append("x" * 4000)))
+        if number % 40 == 0:
+            stepped.step()
+    stepped.step()
+    assert [future.result(0) for future in futures] == list(range(1, 401))
+    assert stepped.store.size_bytes() > 1024 * KIB
+    demand_sound(stepped.store)
+    stepped.close()
+
+
+def test_the_map_grows_while_others_read(tmp_path: Path) -> None:
+    options = StoreOptions(map_limit_bytes=64 * KIB**2, first_map_bytes=256 * KIB, disk=QuickDisk())
+    store = Store(tmp_path / "store", SCHEMA, protection(), options)
+    done = threading.Event()
+    seen: list[int] = []
+
+    def read() -> None:
+        # With a pause: a reader that never rests may keep the interpreter to itself.
+        while not done.wait(0.0005):
+            with store.read() as reader:
+                newest = reader.last_number(EVENTS)
+                assert newest == 0 or reader.get(EVENTS, newest) is not None
+                seen.append(newest)
+
+    readers = [threading.Thread(target=read)]
+    for thread in readers:
         thread.start()
-    for thread in threads:
-        thread.join()
-    wait(futures)
-    assert sorted(future.result() for future in futures) == list(range(1, 81))
-    with store.read() as reader:
-        assert len(set(texts(reader, NUMBERED).values())) == 1
-
-
-def test_what_was_asked_for_is_written_before_it_closes(tmp_path: Path) -> None:
-    store = a_store(tmp_path / "store")
-    futures = [store.write(partial(put_number, number)) for number in range(20)]
-    store.close()
-    assert all(future.done() for future in futures)
-    store = a_store(tmp_path / "store")
-    with store.read() as reader:
-        assert reader.count(ROWS) == 20
+    futures = [store.write(append("x" * 20_000)) for _ in range(60)]
+    all_done(futures, SECONDS)
+    done.set()
+    for thread in readers:
+        thread.join(SECONDS)
+    assert [future.result(0) for future in futures] == list(range(1, 61))
+    demand_sound(store)
     store.close()
 
 
-def test_an_empty_table_has_no_last_number(store: Store) -> None:
-    with store.read() as reader:
-        assert reader.last_number(NUMBERED) == 0
-        assert reader.count(NUMBERED) == 0
-        assert list(reader.scan(NUMBERED)) == []
+def test_at_its_limit_the_store_says_so_keeps_what_fits_and_reads_on(tmp_path: Path) -> None:
+    limit = 512 * KIB
+    stepped = Stepped(tmp_path / "store", map_limit_bytes=limit)
+    stepped.put(NOTES, "a", value="a")
+    big = stepped.store.write(append("x" * limit))
+    small = stepped.store.write(append("small"))
+    stepped.step()
+    error = big.exception(0)
+    assert isinstance(error, LimitError)
+    assert (error.reason, error.field) == ("STORE_FULL", "memory_map_bytes")
+    assert str(limit) in error.message
+    assert small.result(0) == 1
+    full = None
+    while full is None:
+        future = stepped.store.write(append("x" * 9000))
+        stepped.step()
+        full = future.exception(0)
+    assert getattr(full, "reason", None) == "STORE_FULL"
+    assert stepped.rows(NOTES) == {("a",): "a"}
+    kept = stepped.rows(EVENTS)
+    stepped.close()
+    # With more room it goes on where it was.
+    wider = Stepped(tmp_path / "store", map_limit_bytes=4 * limit)
+    assert wider.rows(EVENTS) == kept
+    assert wider.run(append("x" * limit)) == len(kept) + 1
+    demand_sound(wider.store)
+    wider.close()
 
 
-def test_a_full_store_says_so_and_goes_on_working(tmp_path: Path) -> None:
-    store = a_store(tmp_path / "store", map_bytes=512 * 1024)
-
-    def fill() -> None:
-        for number in range(1, 100):
-            put(store, NUMBERED, number, text="x" * 50_000)
-
-    with pytest.raises(LimitError) as full:
-        fill()
-    assert (full.value.reason, full.value.field) == ("STORE_FULL", "memory_map_bytes")
-    with store.read() as reader:
-        kept = reader.count(NUMBERED)
-        assert reader.last_number(NUMBERED) == reader.last_number(CHANGES) == kept
-    assert 0 < kept < 20
-    put(store, QUIET, "small", text="fits")
-    store.close()
-    # A higher limit, as the fix says, and what was kept is there.
-    store = a_store(tmp_path / "store", map_bytes=4 * 1024**2)
-    put(store, NUMBERED, kept + 1, text="x" * 50_000)
-    with store.read() as reader:
-        assert reader.count(NUMBERED) == kept + 1
-        assert texts(reader, QUIET) == {("small",): "fits"}
-    store.close()
+def test_a_limit_below_what_is_used_stops_writers_only(tmp_path: Path) -> None:
+    stepped = Stepped(tmp_path / "store")
+    stepped.run(append("x" * 600 * KIB))
+    stepped.close()
+    narrow = Stepped(tmp_path / "store", map_limit_bytes=256 * KIB)
+    assert len(narrow.rows(EVENTS)) == 1
+    future = narrow.store.write(append("x" * 600 * KIB))
+    narrow.step()
+    assert getattr(future.exception(0), "reason", None) == "STORE_FULL"
+    narrow.close()
 
 
-def test_a_disk_that_fails_is_told(store: Store) -> None:
-    def change(writer: Writer) -> None:
-        raise lmdb.DiskError("Input/output error")
-
-    with pytest.raises(LimitError) as failed:
-        store.write(change).result()
-    assert failed.value.reason == "STORE_WRITE_FAILED"
-    assert "Input/output error" in failed.value.message
-    put(store, ROWS, "a", text="works")
+# --- Life
 
 
-def test_another_schema_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    store = a_store(tmp_path / "store")
-    put(store, ROWS, "a", text="kept")
-    store.close()
+@pytest.mark.parametrize("sealed", [False, True], ids=["plain", "sealed"])
+def test_a_store_opens_as_it_was_left(tmp_path: Path, sealed: bool) -> None:
+    before = Stepped(tmp_path / "store", sealed=sealed)
+    before.put(NOTES, "a", value="a")
+    before.run(append())
+    facts = before.store.incarnation, before.store.position, before.rows(NOTES)
+    before.close()
+    after = Stepped(tmp_path / "store", sealed=sealed)
+    assert (after.store.incarnation, after.store.position, after.rows(NOTES)) == facts
+    assert after.store.doubts == []
+    assert after.run(append()) == 2
+    demand_sound(after.store)
+    after.close()
+
+
+def test_every_store_has_an_identity_of_its_own(tmp_path: Path) -> None:
+    stores = [Stepped(tmp_path / name) for name in "ab"]
+    seeds = {stepped.store.incarnation for stepped in stores}
+    assert all(len(one) == 32 for one in seeds)
+    for stepped in stores:
+        stepped.close()
+
+
+@pytest.mark.parametrize("other", ["key", "seal"])
+def test_another_key_is_refused(tmp_path: Path, other: str) -> None:
+    Stepped(tmp_path / "store").close()
+    key = protection(key=b"o" * 32) if other == "key" else protection(sealed=True)
+    with pytest.raises(PreconditionError) as caught:
+        Store(tmp_path / "store", SCHEMA, key, StoreOptions(KIB**2, disk=QuickDisk()))
+    assert caught.value.reason == "STORE_KEY_OTHER"
+    Stepped(tmp_path / "store").close()
+
+
+@pytest.mark.parametrize("version", [SCHEMA.version - 1, SCHEMA.version + 1])
+def test_another_schema_version_is_refused_and_left_alone(tmp_path: Path, version: int) -> None:
+    folder = tmp_path / "store"
+    first = Stepped(folder)
+    first.put(NOTES, "a", value="kept")
+    first.close()
+    before = (folder / "data.mdb").read_bytes()
     extra: Table[store_pb2.StoredContent] = Table("extra", store_pb2.StoredContent)
-    for version in (2, 4):
-        with pytest.raises(PreconditionError) as refused:
-            a_store(tmp_path / "store", Schema(version, (*SCHEMA.tables, extra)))
-        assert refused.value.reason == "SCHEMA_UNKNOWN"
-        assert "version 3" in refused.value.message
-        assert f"version {version}" in refused.value.message
-    with (
-        lmdb.open(str(tmp_path / "store"), max_dbs=10) as raw,
-        pytest.raises(lmdb.NotFoundError),
-    ):
+    with pytest.raises(PreconditionError) as refused:
+        Stepped(folder, schema=Schema(version, (*SCHEMA.tables, extra)))
+    assert refused.value.reason == "SCHEMA_UNKNOWN"
+    assert f"version {SCHEMA.version}" in refused.value.message
+    assert f"version {version}" in refused.value.message
+    assert (folder / "data.mdb").read_bytes() == before
+    with lmdb.open(str(folder), max_dbs=10) as raw, pytest.raises(lmdb.NotFoundError):
         raw.open_db(b"extra", create=False)
-    store = a_store(tmp_path / "store")
-    with store.read() as reader:
-        assert texts(reader, ROWS) == {("a",): "kept"}
-    store.close()
-
-
-def test_it_says_where_and_what_it_is(store: Store, tmp_path: Path) -> None:
-    assert store.path == tmp_path / "store"
-    assert store.schema_version == 3
-    before = store.size_bytes()
-    put(store, ROWS, "a", text="x" * 100_000)
-    assert store.size_bytes() >= before + 100_000
-
-
-def test_it_is_private(store: Store) -> None:
-    assert {one.stat().st_mode & 0o777 for one in store.path.iterdir()} == {0o600}
-    assert store.path.stat().st_mode & 0o777 == 0o700
+    again = Stepped(folder)
+    assert again.rows(NOTES) == {("a",): "kept"}
+    again.close()
 
 
 @pytest.mark.parametrize("damage", ["garbage", "folder"])
 def test_a_store_that_cannot_be_read_is_named(tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "store"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     if damage == "garbage":
-        (folder / "data.mdb").write_bytes(b"no database" * 1000)
+        (folder / "data.mdb").write_bytes(b"rubbish" * 4096)
     else:
         (folder / "data.mdb").mkdir()
+    # The second time shows that the first left nothing open.
     for _ in range(2):
         with pytest.raises(PreconditionError) as refused:
-            a_store(folder)
+            Stepped(folder)
         assert refused.value.reason == "STORE_UNREADABLE"
         assert str(folder) in refused.value.message
 
 
-def test_nobody_else_opens_it_meanwhile(store: Store) -> None:
-    put(store, ROWS, "a", text="kept")
-    with pytest.raises(PreconditionError) as refused:
-        a_store(store.path)
-    assert refused.value.reason == "STORE_UNREADABLE"
-    assert "another process has it open" in refused.value.message
-    with store.read() as reader:
-        assert texts(reader, ROWS) == {("a",): "kept"}
-
-
-HOLDS = """\
-import sys
-from pathlib import Path
-from tests.support.stores import QUIET, a_store, content
-
-store = a_store(Path(sys.argv[1]))
-store.write(lambda writer: writer.put(QUIET, "a", value=content("kept"))).result()
-(Path(sys.argv[1]) / "written").touch()
-sys.stdin.read()
-"""
-
-
-def test_one_process_alone_holds_it_until_it_dies(tmp_path: Path) -> None:
+def test_a_store_that_was_cut_short_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDS, str(folder)],
-        env=clean_environment() | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        stdin=subprocess.PIPE,
-    ) as process:
-        try:
-            until((folder / "written").exists, "the other process has written")
-            with pytest.raises(PreconditionError, match="another process has it open"):
-                a_store(folder)
-        finally:
-            process.kill()
-    store = a_store(folder)
-    with store.read() as reader:
-        assert texts(reader, QUIET) == {("a",): "kept"}
-    store.close()
+    stepped = Stepped(folder)
+    for number in range(40):
+        stepped.put(NOTES, str(number), value="x" * 100_000)
+    stepped.close()
+    os.truncate(folder / "data.mdb", 1_000_000)
+    with pytest.raises(PreconditionError, match="cut short") as refused:
+        Stepped(folder)
+    assert refused.value.reason == "STORE_UNREADABLE"
+    with pytest.raises(PreconditionError, match="cut short"):
+        peek_schema(folder)
 
 
-class Follower:
-    """Takes what changed, and fails when it is told to."""
-
-    def __init__(self) -> None:
-        self.position = 0
-        self.taken: list[tuple[object, ...]] = []
-        self.threads: set[str] = set()
-        self.failure: Exception | None = None
-
-    def catch_up(self, reader: Reader) -> None:
-        if self.failure is not None:
-            raise self.failure
-        self.threads.add(threading.current_thread().name)
-        for (position,), change in reader.scan(CHANGES, after=(self.position,)):
-            assert isinstance(position, int)
-            self.taken.append(unpack(change.key))
-            self.position = position
+def test_nobody_opens_it_a_second_time_and_the_first_goes_on(stepped: Stepped) -> None:
+    stepped.put(NOTES, "a", value="kept")
+    with pytest.raises(PreconditionError) as refused:
+        Stepped(stepped.store.path)
+    assert refused.value.reason == "STORE_UNREADABLE"
+    stepped.put(NOTES, "b", value="kept")
+    assert stepped.rows(NOTES) == {("a",): "kept", ("b",): "kept"}
 
 
-def test_a_follower_is_up_to_date_before_the_answer(store: Store) -> None:
-    put(store, ROWS, "before", text="x")
-    follower = Follower()
-    store.follow(follower)
-    assert follower.taken == [("before",)]
-    put(store, ROWS, "a", text="x")
-    assert follower.taken == [("before",), ("a",)]
-    put(store, QUIET, "quiet", text="x")
-
-    def change(writer: Writer) -> None:
-        for key in ("b", "c", "b"):
-            writer.put(ROWS, key, value=content("x"))
-
-    store.write(change).result()
-    assert follower.taken[2:] == [("b",), ("c",), ("b",)]
+def test_it_says_where_and_how_large_it_is(stepped: Stepped, tmp_path: Path) -> None:
+    assert stepped.store.path == tmp_path / "store"
+    before = stepped.store.size_bytes()
+    stepped.put(NOTES, "a", value="x" * 100_000)
+    assert stepped.store.size_bytes() >= before + 100_000
 
 
-def test_a_follower_that_fails_loses_nothing(store: Store) -> None:
-    follower = Follower()
-    store.follow(follower)
-    follower.failure = UnavailableError("the index is locked", reason="INDEX_UNAVAILABLE")
-    with pytest.raises(UnavailableError):
-        put(store, ROWS, "a", text="kept")
-    with store.read() as reader:
-        assert texts(reader, ROWS) == {("a",): "kept"}
-    follower.failure = None
-    store.write(lambda writer: None).result()
-    assert follower.taken == [("a",)]
+def test_closing_finishes_what_was_asked_for(tmp_path: Path, threaded: Store) -> None:
+    futures = [threaded.write(append()) for _ in range(100)]
+    threaded.close()
+    assert [future.result(0) for future in futures] == list(range(1, 101))
+    with pytest.raises(UnavailableError) as caught:
+        threaded.write(append())
+    assert caught.value.reason == "STORE_CLOSING"
 
 
-def test_a_change_that_fails_is_not_followed(store: Store) -> None:
-    follower = Follower()
-    store.follow(follower)
+def test_writers_of_many_threads_take_turns_in_one(threaded: Store) -> None:
+    def write() -> list[Future[tuple[int, str]]]:
+        return [
+            threaded.write(lambda writer: (append()(writer), threading.current_thread().name))
+            for _ in range(20)
+        ]
 
-    def change(writer: Writer) -> None:
-        writer.put(ROWS, "a", value=content("never"))
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        store.write(change).result()
-    put(store, ROWS, "b", text="x")
-    assert follower.taken == [("b",)]
-
-
-def test_a_key_that_is_too_long_spoils_nothing(store: Store) -> None:
-    with pytest.raises(ValueError, match="of 511 bytes"):
-        put(store, ROWS, "x" * 600, text="x")
-    put(store, ROWS, "x", text="x")
+    with ThreadPoolExecutor(4) as pool:
+        futures = [one for some in [pool.submit(write) for _ in range(4)] for one in some.result()]
+    outcomes = [future.result(SECONDS) for future in futures]
+    assert sorted(number for number, _ in outcomes) == list(range(1, 81))
+    assert len({name for _, name in outcomes}) == 1
+    with threaded.read() as reader:
+        assert reader.count(EVENTS) == reader.last_number(EVENTS) == 80
 
 
-def test_a_missing_row_is_a_defect_that_names_it() -> None:
-    error = unexpected(ROWS, pack("a"))
-    assert isinstance(error, InternalError)
-    assert error.reason == "STORE_INCONSISTENT"
-    assert "rows" in error.message
+def rewrite(writer: Writer) -> None:
+    for name in "ab":
+        writer.put(NOTES, name, value=text(str(writer.next_number(EVENTS))))
+
+
+def demand_one_moment(reader: Reader) -> None:
+    rows = {key: row.text for key, row in scan(reader, NOTES)}
+    assert set(rows) <= {("a",), ("b",)}
+    for name in "ab":
+        assert (reader.get(NOTES, name) is None) == ((name,) not in rows)
+
+
+def test_readers_and_writers_in_many_threads(threaded: Store) -> None:
+    def write() -> None:
+        for number in range(60):
+            threaded.write(rewrite).result(SECONDS)
+            if number % 3 == 0:
+                threaded.write(lambda writer: writer.delete(NOTES, "b")).result(SECONDS)
+
+    def read() -> None:
+        for _ in range(150):
+            with threaded.read() as reader:
+                for _ in range(3):
+                    demand_one_moment(reader)
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work) for work in (write, write, read, read)]:
+            done.result(3 * SECONDS)
+    demand_sound(threaded)

@@ -1,0 +1,1 @@
+"""What the house can do, measured; each number with the machine, the data and the commit."""

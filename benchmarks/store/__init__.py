@@ -1,0 +1,1 @@
+"""Commits and recall: the store, the lexical index and the memory service."""
