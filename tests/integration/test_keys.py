@@ -133,6 +133,22 @@ def test_an_interrupted_change_is_finished(used_house: House) -> None:
     assert house.must("recall", "staging")["results"]
 
 
+def test_an_interrupted_plain_change_does_not_keep_a_home_from_being_sealed(
+    used_house: House,
+) -> None:
+    house = used_house
+    house.must("down")
+    shelf = KeyShelf(house.home, "file", str(house.key_folder))
+    following = HomeKey.make(SystemRandomness(), sealed=False)
+    shelf.prepare(following, SystemRandomness())
+    sealed = house.must("key", "create")
+    assert sealed["sealed"]
+    assert sealed["finished_earlier_change"]
+    assert sealed["key_id"] != following.key_id
+    assert is_sealed(house)
+    assert house.must("recall", "staging")["results"]
+
+
 def test_a_store_in_doubt_keeps_its_key_and_its_services(used_house: House) -> None:
     house = used_house
     house.must("down")

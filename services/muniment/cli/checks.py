@@ -19,8 +19,9 @@ from muniment.cli.health import MEMORY, answers, failure, is_healthy
 from muniment.cli.services import GIVEN_UP, list_services, reason_of_failure, service_names
 from muniment.cli.supervisor_client import ServiceProcess
 from muniment.kit.errors import MunimentError
+from muniment.kit.home_key import KeyShelf
 from muniment.kit.paths import Home
-from muniment.kit.settings import explain, unknown_variables
+from muniment.kit.settings import explain, load_settings, unknown_variables
 from muniment.kit.supervise import supervisor_lives
 from muniment.v1 import common_pb2
 from muniment.workflows.clients import open_clients
@@ -60,6 +61,7 @@ async def examine(home: Home) -> list[Finding]:
         *(unusable or _check_modes(home)),
         _check_disk(home),
         *_check_settings(home),
+        *_check_key(home),
         *_check_variables(),
         *_check_other_store(),
     ]
@@ -165,6 +167,27 @@ def _check_settings(home: Home) -> Iterator[Finding]:
         return
     changed = [one.name for one in settings if one.origin != "default"]
     yield Finding("settings", "ok", f"changed from the default: {', '.join(changed) or 'none'}")
+
+
+def _check_key(home: Home) -> Iterator[Finding]:
+    """Key files, and the folder of them, that others can read or write."""
+    try:
+        settings = load_settings(home)
+        if settings.key_store != "file":
+            return
+        key = Path(KeyShelf(home, settings.key_store, settings.key_folder).where)
+    except MunimentError:
+        return  # The settings or the service that needs the key tell.
+    if key.suffix != ".key":
+        return  # The home has none yet.
+    # The earlier ones too: they open backups.
+    for path in (key.parent, *sorted(key.parent.glob(f"{key.stem}*.key"))):
+        # Links are followed: where a key is kept is its owner's choice.
+        with suppress(OSError):
+            mode, most = stat.S_IMODE(path.stat().st_mode), 0o700 if path.is_dir() else 0o600
+            if mode & 0o077:
+                told = f"others can use {path} (mode {mode:o})"
+                yield Finding("key", "problem", told, f"chmod {most:o} {shlex.quote(str(path))}")
 
 
 def _check_variables() -> Iterator[Finding]:

@@ -98,5 +98,7 @@ def failure(home: Home, service: ServiceProcess) -> PreconditionError:
     return PreconditionError(
         f"{service.name} cannot start: {why}",
         reason="SERVICE_GIVEN_UP",
-        fix=f"`muniment logs {service.name}` tells more; then run `muniment up`",
+        # A supervisor keeps the environment that it was started with.
+        fix=f"`muniment logs {service.name}` tells more; then run `muniment up`,"
+        " after `muniment down` where a variable was changed",
     )

@@ -91,7 +91,8 @@ def _give_key(home: Home, shelf: KeyShelf, *, sealed: bool, what: str, json: boo
         finished = key is not None
         if key is not None:
             finish_change(shelf, key, folders, randomness, report)
-        else:
+        # What was interrupted may have been a plain change, and now a sealed home is wanted.
+        if key is None or (sealed and not key.sealed):
             key = HomeKey.make(randomness, sealed=sealed)
             change_key(shelf, key, folders, randomness, report)
         if key.sealed:

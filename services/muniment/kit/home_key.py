@@ -118,7 +118,8 @@ class KeyShelf:
     @property
     def where(self) -> str:
         """Where the key is, for people."""
-        return self._drawer.where(self._home_id() or "(no id yet)")
+        home_id = self._home_id()
+        return self._drawer.place if home_id is None else self._drawer.where(home_id)
 
     def load(self) -> HomeKey | None:
         """The home's present key, or None where it has none.
@@ -143,6 +144,12 @@ class KeyShelf:
             PreconditionError: There is no key, or as `load`.
         """
         found = [one for one in (self.load(), self.load_next()) if one is not None]
+        if not found and self._home_id() is None:
+            raise PreconditionError(
+                f"{self._id_file()} is missing, which says which key is this home's",
+                reason="KEY_MISSING",
+                fix="bring back a copy of it; it is the name of the key's file, without its end",
+            )
         if not found:
             raise PreconditionError(
                 f"the key of this home is missing: it should be in {self.where}",
@@ -267,6 +274,11 @@ def _earlier(identity: str) -> str:
 class _Drawer(Protocol):
     """Keeps texts by name."""
 
+    @property
+    def place(self) -> str:
+        """Where the texts are, for people."""
+        ...
+
     def where(self, name: str) -> str:
         """Where the text is, for people."""
         ...
@@ -294,6 +306,10 @@ class _Files:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @property
+    def place(self) -> str:
+        return str(self._folder)
+
     def where(self, name: str) -> str:
         return str(self._file(name))
 
@@ -306,7 +322,8 @@ class _Files:
             raise _unreadable(f"the home's key in {self._file(name)}", error) from error
 
     def write(self, name: str, text: str) -> None:
-        private_folder(self._folder)
+        # It may be one that the user has for more; what is kept in it is private by itself.
+        private_folder(self._folder, keep_mode=True)
         try:
             replace_file(self._file(name), text.encode() + b"\n")
         except OSError as error:
@@ -328,6 +345,8 @@ class _Files:
 
 class _Keyring:
     """Keys in the OS keyring, which does not list what it has."""
+
+    place = "the OS keyring"
 
     def where(self, name: str) -> str:
         return f"the OS keyring, as {_KEYRING_SERVICE}/{name}"

@@ -65,11 +65,15 @@ class Settings(BaseSettings):
     reply_life_seconds: float = Field(
         default=24 * 3600.0,
         ge=600,
+        # Beyond some centuries a clock's nanoseconds cannot be counted back so far.
+        le=366 * 24 * 3600,
         description="How long a call's outcome is kept for those who send the call again.",
     )
     memory_map_bytes: int = Field(
         default=64 * 1024**3,
         ge=16 * 1024**2,
+        # What an address space of 47 bits has room for, and for a copy beside it.
+        le=64 * 1024**4,
         description="Size limit of the memory service's store. Disk is used as it fills.",
     )
 

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from muniment.cli.main import run
+from muniment.kit.home_key import HomeKey, KeyShelf
 from muniment.kit.paths import Home
+from muniment.kit.randomness import SystemRandomness
 from tests.unit.cli.conftest import Ran, Runner
 
 
@@ -58,6 +60,22 @@ def test_sockets_that_others_may_use_are_found(muniment: Runner, home: Home) -> 
     (found,) = findings(muniment("doctor", "--json"), "problem")
     assert found["message"] == f"others can use {socket} (mode 666)"
     assert found["fix"] == f"chmod 600 {socket}"
+
+
+def test_a_key_that_others_can_read_is_found(
+    muniment: Runner, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "keys of mine"
+    monkeypatch.setenv("MUNIMENT_KEY_FOLDER", str(folder))
+    shelf = KeyShelf(home, "file", str(folder))
+    shelf.keep(HomeKey.make(SystemRandomness(), sealed=False), SystemRandomness())
+    assert not findings(muniment("doctor", "--json"), "problem")
+    folder.chmod(0o777)
+    Path(shelf.where).chmod(0o644)
+    ran = muniment("doctor", "--json")
+    assert ran.code == 1
+    found = [one["fix"] for one in findings(ran, "problem") if one["check"] == "key"]
+    assert found == [f"chmod 700 '{folder}'", f"chmod 600 '{shelf.where}'"]
 
 
 def test_a_link_in_place_of_a_folder_is_found(muniment: Runner, home: Home, tmp_path: Path) -> None:

@@ -104,6 +104,26 @@ def test_data_without_their_key_are_told(shelf: KeyShelf, randomness: Randomness
     assert shelf.load() is None
 
 
+def test_data_without_the_homes_id_are_told(
+    shelf: KeyShelf, home: Home, randomness: Randomness
+) -> None:
+    made = shelf.load_or_make(randomness, None)
+    (home.path / "home.id").unlink()
+    with pytest.raises(PreconditionError) as refused:
+        shelf.load_or_make(randomness, under(made))
+    assert refused.value.reason == "KEY_MISSING"
+    assert str(home.path / "home.id") in refused.value.message
+    assert not (home.path / "home.id").exists()
+
+
+def test_a_home_without_an_id_is_told_the_place_of_keys(
+    shelf: KeyShelf, folder: Path, randomness: Randomness
+) -> None:
+    assert shelf.where in (str(folder), "the OS keyring")
+    shelf.load_or_make(randomness, None)
+    assert shelf.where not in (str(folder), "the OS keyring")
+
+
 def test_while_it_changes_each_key_opens_its_own_store(
     shelf: KeyShelf, randomness: Randomness
 ) -> None:
@@ -123,6 +143,18 @@ def test_while_it_changes_each_key_opens_its_own_store(
     # The earlier one still opens backups, and no store in use.
     assert shelf.find(under(first)) == first
     assert shelf.find(under(second)) == second
+
+
+def test_a_folder_that_is_there_is_left_as_it_is(
+    home: Home, tmp_path: Path, randomness: Randomness
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o755)
+    KeyShelf(home, "file", str(folder)).load_or_make(randomness, None)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    (file,) = folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_keys_are_apart_from_the_home_and_private(

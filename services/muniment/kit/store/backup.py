@@ -66,13 +66,14 @@ def backup_store(store: Store, target: Path, report: Report) -> Manifest:
     Everything that was acknowledged before is in it. Readers and writers go on.
 
     Raises:
-        InvalidArgumentError: The path is not absolute, or in the store's own folder.
+        InvalidArgumentError: The path is not absolute, or in the folder of the store's service.
         PreconditionError: There is something at the path, or no folder can be made there.
         LimitError: It cannot be written; nothing is left behind.
     """
-    if not target.is_absolute() or target.is_relative_to(store.path):
+    # Beside the store it would pass for a copy that was set aside, or escape a purge.
+    if not target.is_absolute() or target.resolve().is_relative_to(store.path.parent.resolve()):
         raise InvalidArgumentError(
-            f"{target} is not an absolute path outside the store",
+            f"{target} is not an absolute path outside {store.path.parent}",
             reason="BACKUP_TARGET_INVALID",
             field="target_folder",
             fix="name a folder that does not exist yet",
@@ -84,7 +85,16 @@ def backup_store(store: Store, target: Path, report: Report) -> Manifest:
             field="target_folder",
             fix="name a folder that does not exist yet",
         )
-    private_folder(target)
+    try:
+        private_folder(target)
+    except PreconditionError as error:
+        # Its own advice is about homes.
+        raise PreconditionError(
+            error.message,
+            reason=error.reason,
+            field="target_folder",
+            fix="name a folder in a place where you may make one",
+        ) from error
     try:
         manifest = _copy(store, target / DATA_FILE, report)
         text = json.dumps(asdict(manifest), indent=2) + "\n"

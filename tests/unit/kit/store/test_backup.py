@@ -186,7 +186,9 @@ def test_writers_go_on_and_lose_nothing(tmp_path: Path, service: Path, store: St
     [
         ("relative/path", "BACKUP_TARGET_INVALID"),
         ("small/store/copy", "BACKUP_TARGET_INVALID"),
-        ("small", "BACKUP_TARGET_EXISTS"),
+        ("small/store.mine", "BACKUP_TARGET_INVALID"),
+        ("small/../small/copy", "BACKUP_TARGET_INVALID"),
+        ("", "BACKUP_TARGET_EXISTS"),
     ],
 )
 def test_it_goes_into_a_folder_of_its_own(
@@ -199,6 +201,15 @@ def test_it_goes_into_a_folder_of_its_own(
         backup_store(store, path, quiet)
     assert refused.value.reason == reason
     assert refused.value.field == "target_folder"
+    store.close()
+
+
+def test_a_folder_that_cannot_be_made_is_told_as_the_target(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PreconditionError) as refused:
+        backup_store(store, tmp_path / "file" / "copy", quiet)
+    assert (refused.value.reason, refused.value.field) == ("FOLDER_UNUSABLE", "target_folder")
+    assert "MUNIMENT_HOME" not in str(refused.value.fix)
     store.close()
 
 
