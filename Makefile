@@ -10,8 +10,14 @@ setup:  ## Make .venv from requirements.lock; quick when nothing changed
 run: setup  ## Play the first session of examples/ against a home of its own
 	@$(PY) examples/first_session/play.py
 
-test: setup  ## Run the unit tests, then integration and fault tests
-	@.venv/bin/pytest
+test: setup  ## Run the unit tests, integration and fault tests, two files at a time
+	@.venv/bin/pytest -n 2 --dist loadfile
+
+test-orphans: setup  ## End harnesses 50 times with commits under way, as CI does 12 times
+	@MUNIMENT_TEST_ORPHANS=50 .venv/bin/pytest tests/faults/test_orphans.py
+
+test-hosts: setup  ## Drive Claude Code, Codex and OpenCode from npm (1.4 GB), with a scripted model
+	@.venv/bin/pytest tests/hosts
 
 test-kills: setup  ## Kill a store's process 200 times at random, as CI does 20 times
 	@MUNIMENT_TEST_KILLS=200 MUNIMENT_TEST_EXAMPLES=300 MUNIMENT_TEST_SEEDS=2000 \
@@ -30,6 +36,9 @@ draw: setup  ## Draw who calls whom, from the code
 bench-store: setup  ## Measure commits and recall; a few minutes, or hours with FULL=--full
 	@$(PY) -m benchmarks.store $(FULL)
 
+bench-front: setup  ## Measure how soon a harness has its first answers
+	@$(PY) -m benchmarks.front
+
 bench-restart: setup  ## Measure a restart with 100,000 sealed episodes
 	@$(PY) -m benchmarks.restart --plain
 
@@ -45,4 +54,5 @@ lock: setup  ## Re-make requirements.lock; newer versions with UPGRADE=--upgrade
 clean:  ## Remove what the other targets made
 	rm -rf .venv node_modules build dist .*_cache .hypothesis
 
-.PHONY: help setup run test test-kills lint draw bench-store bench-restart protos manifest lock clean
+.PHONY: help setup run test test-orphans test-hosts test-kills lint draw bench-store bench-front \
+	bench-restart protos manifest lock clean

@@ -60,8 +60,8 @@ class BridgeProcess:
             stderr=self._said,
             cwd=cwd,
             env={
-                **({"PATH": os.environ["PATH"]} if environment is None else environment),
                 **KEYS,
+                **({"PATH": os.environ["PATH"]} if environment is None else environment),
                 "MUNIMENT_HOME": str(home.path),
             },
         )

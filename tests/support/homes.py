@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -14,8 +15,9 @@ from muniment.kit.paths import Home
 __all__ = ["KEYS", "a_folder", "a_home", "clean_environment"]
 
 _ROOM_BYTES = 1024**3
-_keys = tempfile.TemporaryDirectory(prefix="mu-keys-")
-KEYS = {"MUNIMENT_KEY_FOLDER": _keys.name}
+_keys = tempfile.mkdtemp(prefix="mu-keys-")
+atexit.register(shutil.rmtree, _keys, ignore_errors=True)
+KEYS = {"MUNIMENT_KEY_FOLDER": _keys}
 """Goes when this process ends: a test's key must not stay with the user's own."""
 
 _FOREIGN = ("MUNIMENT_", "SAKUR4_", "KINT_", "SIBYL_")

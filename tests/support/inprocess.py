@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from muniment.bridge.calls import Greeting
 from muniment.bridge.catalogue import Catalogue
 from muniment.bridge.connection import FrontConnection, Worker
 from muniment.bridge.protocol import make_server
+from muniment.bridge.subscriptions import Changes
 from muniment.bridge.worker import CATALOGUE
 from muniment.kit.paths import Home
 from muniment.kit.settings import Settings
@@ -31,7 +32,9 @@ async def a_worker(
 ) -> AsyncIterator[Worker]:
     """What the connections of a worker share. Its memory need not run."""
     async with open_clients(home) as clients:
-        yield Worker(make_server(catalogue), catalogue, clients, settings or Settings())
+        changes = Changes(clients)
+        server = make_server(catalogue, changes)
+        yield Worker(server, catalogue, clients, settings or Settings(), changes)
 
 
 class Front:
@@ -46,8 +49,10 @@ class Front:
         names: str = "reference",
         connection: str = "c" * 32,
         environment: Mapping[str, str] | None = None,
+        subscribed: tuple[str, ...] = (),
     ) -> None:
-        greeting = Greeting(connection, profile, names, str(cwd), environment or {})
+        greeting = Greeting(connection, profile, names, str(cwd), environment or {}, subscribed)
+        self._told = asyncio.Event()
         self.connection = FrontConnection(worker, greeting, self._take)
         self.notices: list[dict[str, Any]] = []
         """What came besides replies."""
@@ -114,7 +119,15 @@ class Front:
         error: dict[str, Any] = response["error"]
         return error
 
+    async def hears(self, condition: Callable[[], bool]) -> None:
+        """Wait until what has come meets the condition."""
+        async with asyncio.timeout(_DEADLINE_SECONDS):
+            while not condition():
+                self._told.clear()
+                await self._told.wait()
+
     def _take(self, frame: Mapping[str, Any]) -> None:
+        self._told.set()
         if "notify" in frame:
             self.notices.append(dict(frame))
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from muniment.kit.limits import MESSAGE_LIMIT_BYTES
 from muniment.kit.metrics import Metrics
 from muniment.kit.paths import Home
 from muniment.kit.store import Store
+from muniment.kit.store.bell import CommitBell
 from muniment.memory.service import MemoryServicer
 from muniment.v1 import memory_pb2, memory_pb2_grpc
 from tests.support.bare_memory import BareMemory, a_bare_memory
@@ -148,6 +149,17 @@ class Agent:
         """The texts of the hits, best first."""
         return [hit.text for hit in (await self.recall(query, **fields)).hits]
 
+    async def watch(self, after: memory_pb2.WatchPosition | None) -> memory_pb2.WatchPinsResponse:
+        """The first message of a watch."""
+        stream = self.caller.server_stream(
+            self.stub.WatchPins,
+            memory_pb2.WatchPinsRequest(after=after),
+            self.context,
+            DEADLINE_SECONDS,
+        )
+        async with aclosing(stream):
+            return await anext(stream)
+
     async def stats(self) -> memory_pb2.GetStatsResponse:
         """The counts."""
         request = memory_pb2.GetStatsRequest()
@@ -203,8 +215,10 @@ async def a_memory(home: Home, clock: Clock | None = None) -> AsyncIterator[Memo
         server = grpc.aio.server(
             interceptors=interceptors(Metrics("memory"), bare.clock), options=options
         )
+        bell = CommitBell()
+        bare.store.follow(bell)
         servicer = MemoryServicer(
-            bare.store, bare.index, bare.clock, bare.ids, readers, bare.purger
+            bare.store, bare.index, bare.clock, bare.ids, readers, bare.purger, bell=bell
         )
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
         server.add_secure_port(
@@ -214,4 +228,5 @@ async def a_memory(home: Home, clock: Clock | None = None) -> AsyncIterator[Memo
         await server.start()
         async with open_channel(home, "memory") as channel:
             yield Memory(home, bare, memory_pb2_grpc.MemoryServiceStub(channel))
+        bell.close()
         await server.stop(None)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from muniment.kit.context import CallContext
 from muniment.kit.errors import UnavailableError
+from muniment.kit.identity import resolve_project
 from muniment.kit.paths import Home
 from muniment.workflows.clients import open_clients
 from muniment.workflows.episodes import list_episodes, read_episode
-from muniment.workflows.identity import resolve_project
 from tests.waiting import until
 
 __all__ = ["Turn", "stored_turns"]

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["node", "python_with"]
+__all__ = ["ROOT", "node", "node_24", "one_at_a_time", "python_with"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
 WITHOUT_NODE = "TESTS_WITHOUT_NODE"
 """Set to 1, tests that need Node are skipped; otherwise they fail where it is missing."""
+
+NEWEST_NODE = 24
 
 _INSTALL_SECONDS = 300
 
@@ -32,11 +34,26 @@ def node() -> str:
             pytest.skip(missing)
         pytest.fail(missing)
     lock, installed = ROOT / "package-lock.json", ROOT / "node_modules" / "locked.json"
-    with _one_at_a_time("node_modules"):
+    with one_at_a_time("node_modules"):
         # As scripts/lint-protos does it.
         if not installed.exists() or installed.read_bytes() != lock.read_bytes():
             _run([npm, "ci", "--no-progress", "--loglevel=error"])
             shutil.copy(lock, installed)
+    return found
+
+
+def node_24() -> str:
+    """The path of the node that package-lock.json pins, for what needs a newer one than is here.
+
+    Where none is pinned for this platform, the one that is here has to be new enough.
+    """
+    found = node()
+    pinned = ROOT / "node_modules" / ".bin" / "node"
+    if pinned.exists():
+        return str(pinned)
+    told = subprocess.run([found, "--version"], capture_output=True, check=True, text=True)
+    if int(told.stdout.removeprefix("v").partition(".")[0]) < NEWEST_NODE:
+        pytest.fail(f"node {NEWEST_NODE} is needed, and {found} is {told.stdout.strip()}")
     return found
 
 
@@ -45,7 +62,7 @@ def python_with(name: str, requirement: str) -> str:
     environment = ROOT / "build" / "environments" / name
     python = environment / "bin" / "python"
     stamp = environment / "has"
-    with _one_at_a_time(name):
+    with one_at_a_time(name):
         if not stamp.exists() or stamp.read_text() != requirement:
             if uv := shutil.which("uv") or _own_uv():
                 _run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, environment])
@@ -63,7 +80,7 @@ def _own_uv() -> str | None:
 
 
 @contextmanager
-def _one_at_a_time(name: str) -> Iterator[None]:
+def one_at_a_time(name: str) -> Iterator[None]:
     """Let no two runs of the tests make the same thing at once."""
     folder = ROOT / "build"
     folder.mkdir(exist_ok=True)

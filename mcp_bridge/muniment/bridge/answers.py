@@ -1,7 +1,8 @@
-"""What the front answers by itself: the handshake, discovery, ping and the static lists.
+"""What the front answers by itself: the handshake, discovery, ping and the lists.
 
 Everything comes from the manifest, which is made when the package is built. A result is encoded
-once for each revision, and is the same to the byte whenever it is asked for again.
+once for each revision, and is the same to the byte whenever it is asked for again. Only the list
+of resources is of the caller's project.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from muniment.bridge.eras import SUPPORTED_VERSIONS, Era
 from muniment.bridge.framing import INVALID_PARAMS, Refusal, encode
 from muniment.bridge.manifest import Manifest
 
-__all__ = ["Answers"]
+__all__ = ["RESOURCES", "Answers"]
 
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+
+RESOURCES = "resources/list"
 
 _LISTS = {
     "tools/list": "tools",
@@ -60,6 +63,18 @@ class Answers:
             return None
         return self._once(method, era)
 
+    def resources(self, era: Era, project_id: str) -> bytes:
+        """The encoded list of a project's resources.
+
+        Raises:
+            ManifestError: There is no manifest to answer from.
+        """
+        templates = self._manifest.listed(self._profile, self._names, "resource_templates")
+        listed = [
+            _as_of(_of_project(template, project_id), era.version, _SINCE) for template in templates
+        ]
+        return encode(self._stamped(era, RESOURCES, {"resources": listed}))
+
     def _once(self, method: str, era: Era) -> bytes:
         key = (method, era.version)
         if key not in self._encoded:
@@ -75,11 +90,15 @@ class Answers:
             listed = self._manifest.listed(self._profile, self._names, _LISTS[method])
             since = _SINCE_IN_TOOLS if method == "tools/list" else _SINCE
             result = {_MEMBER[method]: [_as_of(item, era.version, since) for item in listed]}
-        if era.is_modern:
-            stamp = {SERVER_INFO_KEY: self._manifest.server_info}
-            result = {"resultType": "complete", **result, **self._manifest.cache_hint(method)}
-            result["_meta"] = stamp
-        return result
+        return self._stamped(era, method, result)
+
+    def _stamped(self, era: Era, method: str, result: dict[str, object]) -> dict[str, object]:
+        """The result with what the modern era adds to each."""
+        if not era.is_modern:
+            return result
+        stamp = {SERVER_INFO_KEY: self._manifest.server_info}
+        hint = self._manifest.cache_hint(method)
+        return {"resultType": "complete", **result, **hint, "_meta": stamp}
 
     def _handshake(self, era: Era) -> dict[str, object]:
         return {
@@ -99,6 +118,12 @@ class Answers:
     def _instructions(self) -> dict[str, object]:
         text = self._manifest.instructions
         return {"instructions": text} if text else {}
+
+
+def _of_project(template: dict[str, object], project_id: str) -> dict[str, object]:
+    """The resource that the template is, for the project."""
+    rest = {name: value for name, value in template.items() if name != "uriTemplate"}
+    return {**rest, "uri": str(template["uriTemplate"]).replace("{project}", project_id)}
 
 
 def _as_of(item: dict[str, object], version: str, since: dict[str, str]) -> dict[str, object]:

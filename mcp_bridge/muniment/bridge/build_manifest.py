@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from mcp.server.subscriptions import InMemorySubscriptionBus
 from pydantic import BaseModel
 
 from muniment.bridge.catalogue import NAMES, PROFILES
@@ -29,12 +30,20 @@ from muniment.kit.files import replace_file
 
 __all__ = ["render"]
 
-_RELAYED = ("tools/call", "resources/list", "resources/read", "prompts/get")
+_RELAYED = (
+    "tools/call",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "subscriptions/listen",
+)
 
 
 def render() -> str:
     """The manifest's text."""
-    server = make_server(CATALOGUE)
+    server = make_server(CATALOGUE, InMemorySubscriptionBus())
     manifest = {
         "version": version("muniment"),
         "instructions": INSTRUCTIONS,

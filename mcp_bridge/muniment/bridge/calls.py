@@ -6,19 +6,21 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from muniment.bridge.callers import project_of, turn_metadata
 from muniment.kit.context import CallContext
-from muniment.kit.errors import InvalidArgumentError, PreconditionError
+from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.names import check_name
 from muniment.kit.settings import Settings
 from muniment.workflows.clients import Clients
-from muniment.workflows.identity import resolve_project
+
+if TYPE_CHECKING:
+    # It needs the resources, which need calls.
+    from muniment.bridge.subscriptions import Subscriptions
 
 __all__ = ["Call", "Greeting"]
 
-_ROOT_VARIABLES = ("MUNIMENT_PROJECT_ROOT", "SAKUR4_PROJECT_ROOT")
 _SESSION_VARIABLES = ("MUNIMENT_SESSION", "SAKUR4_SESSION")
 
 # Local models number their calls from 0 in every session; only a longer id is one of a kind.
@@ -38,6 +40,10 @@ class Greeting:
     names: str
     cwd: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    subscribed: tuple[str, ...] = ()
+    """URIs of resources that it subscribed to, in the older era."""
+    lasts: bool = True
+    """Whether more requests come from it; over stateless HTTP none do."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ class Call:
     meta: Mapping[str, Any]
     clients: Clients
     settings: Settings
+    subscriptions: Subscriptions
+    """Of its connection, in the older era."""
 
     @property
     def deadline_seconds(self) -> float:
@@ -67,7 +75,7 @@ class Call:
             raise InvalidArgumentError(
                 f"must be at most {_LARGEST_SLOT}", reason="ARGUMENT_WRONG", field="slot_id"
             )
-        project = resolve_project(self._project_folder())
+        project = project_of(self.greeting.environment, self.greeting.cwd, self.meta)
         session, source = self._session(project.project_id, session_id)
         context = CallContext(
             project_id=project.project_id,
@@ -91,23 +99,8 @@ class Call:
         digest = hashlib.blake2b("\0".join(parts).encode(), digest_size=24).hexdigest()
         return replace(context, idempotency_key=digest)
 
-    def _project_folder(self) -> Path:
-        environment = self.greeting.environment
-        # A relative path is meant from where the harness spawned the front.
-        cwd = Path(self.greeting.cwd)
-        for name in _ROOT_VARIABLES:
-            if environment.get(name):
-                return _existing(name, cwd / Path(environment[name]).expanduser())
-        workspaces = _turn_metadata(self.meta).get("workspaces")
-        for folder in workspaces if isinstance(workspaces, list | dict) else ():
-            if isinstance(folder, str) and folder.startswith("/"):
-                return Path(folder)
-        if environment.get("CLAUDE_PROJECT_DIR"):
-            return _existing("CLAUDE_PROJECT_DIR", cwd / environment["CLAUDE_PROJECT_DIR"])
-        return _existing("the folder of the harness", cwd)
-
     def _session(self, project_id: str, argument: str | None) -> tuple[str, str]:
-        """The session and its source: argument, environment, harness or derived."""
+        """The session and its source: argument, environment, harness, derived or none."""
         if argument:
             return argument, "argument"
         environment = self.greeting.environment
@@ -116,12 +109,14 @@ class Call:
                 return environment[name], "environment"
         for value in (
             self.meta.get("sessionId"),
-            _turn_metadata(self.meta).get("session_id"),
+            turn_metadata(self.meta).get("session_id"),
             self.meta.get("threadId"),
             environment.get("CLAUDE_CODE_SESSION_ID"),
         ):
             if isinstance(value, str) and value:
                 return value, "harness"
+        if not self.greeting.lasts:
+            return "", "none"
         derived = f"{project_id}\0{self.client_name}\0{self.greeting.connection}"
         digest = hashlib.blake2b(derived.encode(), digest_size=12).hexdigest()
         return f"ses_{digest}", "derived"
@@ -132,24 +127,3 @@ class Call:
             if isinstance(call_id, str) and len(call_id) >= _LEAST_CALL_ID_LENGTH:
                 return (call_id,)
         return (self.greeting.connection, str(self.arrival))
-
-
-def _existing(variable: str, folder: Path) -> Path:
-    if not folder.is_dir():
-        raise PreconditionError(
-            f"{variable} names {folder}, which is no folder",
-            reason="PROJECT_ROOT_MISSING",
-            fix="correct it where the harness starts this server",
-        )
-    return folder
-
-
-def _turn_metadata(meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What Codex tells of a turn: an object, or its JSON text."""
-    value = meta.get("x-codex-turn-metadata")
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}

@@ -14,23 +14,23 @@ from mcp.server.connection import Connection as McpConnection
 from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_one
 from mcp.shared.dispatcher import CallOptions
-from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.transport_context import TransportContext
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, RequestId
-from pydantic import ValidationError
+from mcp_types import RequestId
 
 from muniment.bridge.calls import Call, Greeting
 from muniment.bridge.catalogue import Catalogue
+from muniment.bridge.failures import as_protocol_error
 from muniment.bridge.lanes import Lane, Ticket
-from muniment.bridge.resources import find_resource
-from muniment.kit.errors import MunimentError
+from muniment.bridge.subscriptions import LISTEN, UPDATED, Changes, Subscriptions
+from muniment.bridge.touching import touched
 from muniment.kit.settings import Settings
 from muniment.workflows.clients import Clients
 
 __all__ = ["FrontConnection", "Worker", "decode", "encode"]
 
 _TRANSPORT = TransportContext(kind="front", can_send_request=False)
-_log = structlog.get_logger()
+_LOG = "`muniment logs worker`"
 _Send = Callable[[Mapping[str, Any]], None]
 
 
@@ -42,6 +42,7 @@ class Worker:
     catalogue: Catalogue
     clients: Clients
     settings: Settings
+    changes: Changes
 
 
 @dataclass
@@ -94,6 +95,10 @@ class FrontConnection:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._tickets: dict[int, Ticket] = {}
         self._unwanted: set[int] = set()
+        self._standing: set[int] = set()
+        self._subscriptions = Subscriptions(worker.changes, self._tell_updated)
+        for uri in greeting.subscribed:
+            self._subscriptions.add(uri)
 
     def receive(self, frame: Mapping[str, Any]) -> None:
         """Take the next frame of the front.
@@ -109,16 +114,30 @@ class FrontConnection:
         if arrival in self._tasks:
             raise ValueError(f"number {arrival} is under way")
         # The place in the lane is taken here, before anything is awaited.
-        ticket = self._enter(frame["message"])
+        message = frame["message"]
+        method, params = message["method"], message.get("params") or {}
+        ticket = self._lane.enter(*touched(self._worker.catalogue, method, params))
         task = asyncio.create_task(self._serve(ticket, frame), name=f"call-{arrival}")
         self._tasks[arrival] = task
+        if method == LISTEN:
+            self._standing.add(arrival)
         self._tickets[arrival] = ticket
         task.add_done_callback(lambda _: self._forget(arrival))
 
     async def finish(self) -> None:
-        """Wait until everything that was received has ended."""
+        """Wait until everything that was received has ended, but for what has no end by itself.
+
+        That is dropped without an answer: a front that is still there asks for it again.
+        """
+        self.stop_telling()
         while self._tasks:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def stop_telling(self) -> None:
+        """Drop what has no end by itself, however the front went: all fronts share its limits."""
+        self._subscriptions.close()
+        for arrival in self._standing:
+            self._tasks[arrival].cancel()
 
     def _cancel(self, arrival: object) -> None:
         """Cancel what has not begun to write. What has runs to its end, and is not answered."""
@@ -135,21 +154,11 @@ class FrontConnection:
         # A task that is cancelled before its first step never came to its turn.
         self._lane.leave(self._tickets.pop(arrival))
         self._unwanted.discard(arrival)
+        self._standing.discard(arrival)
 
-    def _enter(self, message: Mapping[str, Any]) -> Ticket:
-        params = message.get("params") or {}
-        if message["method"] == "tools/call" and isinstance(params.get("name"), str):
-            tool = self._worker.catalogue.find(params["name"])
-            if tool is not None:
-                return self._lane.enter(tool.reads, tool.writes)
-        if message["method"] == "resources/read" and isinstance(params.get("uri"), str):
-            try:
-                found = find_resource(params["uri"])
-            except MunimentError:
-                found = None
-            if found is not None:
-                return self._lane.enter(found[0].reads)
-        return self._lane.enter()
+    def _tell_updated(self, uri: str) -> None:
+        updated = {"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": uri}}
+        self._send({"notify": updated})
 
     async def _serve(self, ticket: Ticket, frame: Mapping[str, Any]) -> None:
         message, arrival = frame["message"], frame["n"]
@@ -158,7 +167,8 @@ class FrontConnection:
             try:
                 reply["result"] = await self._result(frame)
             except Exception as error:
-                reply["error"] = _wire_error(error, message["method"])
+                told = as_protocol_error(error, message["method"], log=_LOG)
+                reply["error"] = told.error.model_dump(mode="json", exclude_none=True)
             if arrival not in self._unwanted:
                 self._send({"n": arrival, "reply": reply})
 
@@ -174,6 +184,7 @@ class FrontConnection:
             meta=meta,
             clients=self._worker.clients,
             settings=self._worker.settings,
+            subscriptions=self._subscriptions,
         )
         token = meta.get("progressToken")
         exchange = _Exchange(
@@ -195,21 +206,6 @@ class FrontConnection:
                 connection=connection,
                 lifespan_state=call,
             )
-
-
-def _wire_error(error: Exception, method: str) -> dict[str, Any]:
-    """The JSON-RPC error for whatever a call raised. Only our own words reach the wire."""
-    if isinstance(error, MCPError):
-        wire: dict[str, Any] = error.error.model_dump(mode="json", exclude_none=True)
-        return wire
-    if isinstance(error, ValidationError):
-        places = (".".join(map(str, one["loc"])) for one in error.errors())
-        fields = sorted({place.removeprefix("params.") for place in places})
-        text = f"{', '.join(fields)}: missing or of the wrong type for {method}"
-        return {"code": INVALID_PARAMS, "message": text, "data": {"fields": fields}}
-    _log.error("request failed", method=method, exc_info=error)
-    text = "the bridge failed on this request; see `muniment logs worker`"
-    return {"code": INTERNAL_ERROR, "message": text}
 
 
 def _require_request(frame: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "BARE_ERA",
     "HANDSHAKE_VERSIONS",
     "MODERN_VERSION",
+    "SUBSCRIPTIONS_LIMIT",
     "SUPPORTED_VERSIONS",
     "Era",
     "era_of",
@@ -29,6 +30,9 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 
 UNSUPPORTED_VERSION = -32022
+
+SUBSCRIPTIONS_LIMIT = 256
+"""Resources to which one connection or session of the older era may subscribe."""
 
 _ONLY_HANDSHAKE = frozenset({"ping", "resources/subscribe", "resources/unsubscribe"})
 _ONLY_MODERN = frozenset({"server/discover", "subscriptions/listen"})

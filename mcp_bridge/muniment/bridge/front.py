@@ -18,9 +18,16 @@ import threading
 import time
 from collections.abc import Sequence
 
-from muniment.bridge.answers import Answers
+from muniment.bridge.answers import RESOURCES, Answers
 from muniment.bridge.dialling import START_BUDGET_SECONDS, Dialler, EnsureRunning
-from muniment.bridge.eras import BARE_ERA, Era, era_of, require_known, shake_hands
+from muniment.bridge.eras import (
+    BARE_ERA,
+    SUBSCRIPTIONS_LIMIT,
+    Era,
+    era_of,
+    require_known,
+    shake_hands,
+)
 from muniment.bridge.framing import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -56,6 +63,9 @@ FLUSH_SECONDS = 0.3
 """How long a harness that does not read may hold up the last answers."""
 
 PARENT_POLL_SECONDS = 1.0
+
+URI_LIMIT_CHARACTERS = 1000
+"""No resource has a longer URI, so nothing of a longer one is kept."""
 
 PASSED_ON = (
     "CLAUDE_CODE_SESSION_ID",
@@ -136,9 +146,12 @@ class Front:
             greet=self._greeting,
             write=self._output.write,
             on_idle=lambda: self.bell.ring(_IDLE) if self._is_ending else None,
+            is_subscribed=lambda: bool(self._subscribed),
         )
         self._handshake = BARE_ERA
         self._latest_client: dict[str, str] | None = None
+        self._subscribed: dict[str, None] = {}
+        """In the older era; a worker that comes back is told again."""
         self._connection = os.urandom(16).hex()
         self._folder = _working_folder()
         self._is_ending = False
@@ -232,17 +245,47 @@ class Front:
         else:
             era = era_of(message.params, self._handshake)
         result = self._answers.result(message.method, era, message.params)
+        if message.method == RESOURCES and message.params.get("cursor") is None:
+            result = self._resources(era, message.params.get("_meta"))
         if result is None:
             self._pass_on(request_id, message, era)
         else:
             self._output.write(result_reply(request_id, result))
 
+    def _resources(self, era: Era, meta: object) -> bytes | None:
+        """The list of the project's resources; None where the worker has to say what is wrong.
+
+        Harnesses ask for it before they show their model any tool, so no service may be waited
+        for.
+        """
+        from muniment.bridge.callers import project_of
+        from muniment.kit.errors import MunimentError
+
+        try:
+            known = meta if isinstance(meta, dict) else {}
+            project = project_of(_passed_on(), self._folder, known)
+        except (MunimentError, OSError, RuntimeError, ValueError):
+            return None
+        return self._answers.resources(era, project.project_id)
+
     def _pass_on(self, request_id: RequestId, message: Message, era: Era) -> None:
         require_known(message.method, era, self._manifest.relayed_methods)
         self._latest_client = era.client
+        self._note_subscription(message)
         self._relay.submit(
             request_id, message.method, message.line, era=era.version, client=era.client
         )
+
+    def _note_subscription(self, message: Message) -> None:
+        uri = message.params.get("uri")
+        if not isinstance(uri, str):
+            return
+        if message.method == "resources/subscribe":
+            # The worker refuses one too many, so none of its kind needs to be told again.
+            if len(self._subscribed) < SUBSCRIPTIONS_LIMIT and len(uri) <= URI_LIMIT_CHARACTERS:
+                self._subscribed[uri] = None
+        elif message.method == "resources/unsubscribe":
+            self._subscribed.pop(uri, None)
 
     def _notice(self, message: Message) -> None:
         """Act on a notification. Most are for the eras' own ceremony, and need no deed."""
@@ -253,11 +296,6 @@ class Front:
             self._relay.cancel(request_id, message.params.get("reason"))
 
     def _greeting(self) -> bytes:
-        environment = {
-            name: _text(os.environb[name.encode()])
-            for name in PASSED_ON
-            if name.encode() in os.environb
-        }
         greeting = {
             "protocol": PROTOCOL,
             "connection": self._connection,
@@ -265,10 +303,19 @@ class Front:
             "cwd": self._folder,
             "profile": self._options.profile,
             "names": self._options.names,
-            "environment": environment,
+            "environment": _passed_on(),
             "client": self._latest_client,
+            "subscribed": list(self._subscribed),
         }
         return encode({"hello": greeting})
+
+
+def _passed_on() -> dict[str, str]:
+    return {
+        name: _text(os.environb[name.encode()])
+        for name in PASSED_ON
+        if name.encode() in os.environb
+    }
 
 
 def _sooner(end: float | None, reasons: bytes) -> float | None:
@@ -325,6 +372,10 @@ def main(
         complain(warning)
     if options.home is not None:
         os.environ[HOME_VARIABLE] = options.home
+    if options.http is not None:
+        # Its server needs the SDK and gRPC, and nothing of this module.
+        given = sys.argv[1:] if arguments is None else arguments
+        os.execv(sys.executable, [sys.executable, "-m", "muniment.bridge.http", *given])
     try:
         reading, writing = take_standard_streams()
     except OSError as error:

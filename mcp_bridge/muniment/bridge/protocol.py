@@ -16,6 +16,7 @@ import structlog
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import ListenHandler, SubscriptionBus
 from mcp.shared.exceptions import MCPError
 
 from muniment.bridge.arguments import checked_arguments
@@ -24,6 +25,7 @@ from muniment.bridge.catalogue import Catalogue, Tool
 from muniment.bridge.names import near_names
 from muniment.bridge.prompts import PREAMBLE, PREAMBLE_DESCRIPTION, preamble
 from muniment.bridge.resources import RESOURCES, TEXT, find_resource
+from muniment.bridge.subscriptions import Changes, Listening
 from muniment.kit.errors import InvalidArgumentError, MunimentError
 
 __all__ = ["INSTRUCTIONS", "listed_prompts", "listed_templates", "listed_tools", "make_server"]
@@ -51,10 +53,20 @@ _Context = ServerRequestContext[Call]
 _log = structlog.get_logger()
 
 
-def make_server(catalogue: Catalogue) -> Server[Call]:
-    """The SDK's server for the catalogue."""
+class _Server(Server[Call]):
+    def get_capabilities(self, *args: Any, **kwargs: Any) -> types.ServerCapabilities:
+        """As the SDK has them, but our lists never change while a client could look."""
+        capabilities = super().get_capabilities(*args, **kwargs)
+        for one in (capabilities.tools, capabilities.prompts, capabilities.resources):
+            if one is not None:
+                one.list_changed = False
+        return capabilities
+
+
+def make_server(catalogue: Catalogue, changes: SubscriptionBus) -> Server[Call]:
+    """The SDK's server for the catalogue, which tells who listens of changes."""
     handlers = _Handlers(catalogue)
-    return Server(
+    return _Server(
         "muniment",
         version=version("muniment"),
         title="Muniment",
@@ -67,7 +79,14 @@ def make_server(catalogue: Catalogue) -> Server[Call]:
         on_read_resource=handlers.read_resource,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
+        on_subscribe_resource=handlers.subscribe,
+        on_unsubscribe_resource=handlers.unsubscribe,
+        on_subscriptions_listen=_listening(changes),
     )
+
+
+def _listening(changes: SubscriptionBus) -> ListenHandler:
+    return Listening(changes) if isinstance(changes, Changes) else ListenHandler(changes)
 
 
 class _Handlers:
@@ -115,19 +134,29 @@ class _Handlers:
         self, ctx: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        with _protocol_errors():
+        with _protocol_errors(uri=uri):
             found = find_resource(uri)
             if found is None:
-                templates = ", ".join(entry.template for entry in RESOURCES)
-                raise InvalidArgumentError(
-                    f"names no resource; there are {templates}",
-                    reason="RESOURCE_UNKNOWN",
-                    field="uri",
-                )
+                raise _no_resource()
             entry, project_id = found
             text = await entry.read(ctx.lifespan_context, project_id)
         contents = types.TextResourceContents(uri=uri, mime_type=TEXT, text=text)
         return types.ReadResourceResult(contents=[contents])
+
+    async def subscribe(
+        self, ctx: _Context, params: types.SubscribeRequestParams
+    ) -> types.EmptyResult:
+        with _protocol_errors(uri=params.uri):
+            if not ctx.lifespan_context.subscriptions.add(params.uri):
+                raise _no_resource()
+        await ctx.lifespan_context.subscriptions.begun()
+        return types.EmptyResult()
+
+    async def unsubscribe(
+        self, ctx: _Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        ctx.lifespan_context.subscriptions.remove(params.uri)
+        return types.EmptyResult()
 
     async def get_prompt(
         self, ctx: _Context, params: types.GetPromptRequestParams
@@ -202,6 +231,13 @@ async def _run_tool(tool: Tool, call: Call, arguments: dict[str, Any]) -> types.
     )
 
 
+def _no_resource() -> InvalidArgumentError:
+    templates = ", ".join(entry.template for entry in RESOURCES)
+    return InvalidArgumentError(
+        f"names no resource; there are {templates}", reason="RESOURCE_UNKNOWN", field="uri"
+    )
+
+
 def _unknown_tool(catalogue: Catalogue, name: str, call: Call) -> MCPError:
     profile, names = call.greeting.profile, call.greeting.names
     known = [catalogue.spelled(tool, profile, names) for tool in catalogue.tools]
@@ -212,17 +248,17 @@ def _unknown_tool(catalogue: Catalogue, name: str, call: Call) -> MCPError:
 
 
 @contextmanager
-def _protocol_errors() -> Iterator[None]:
-    """Turn our errors into JSON-RPC errors."""
+def _protocol_errors(**about: str) -> Iterator[None]:
+    """Turn our errors into JSON-RPC errors, whose data has also what they are about."""
     try:
         yield
     except MunimentError as error:
-        raise _protocol_error(error) from error
+        raise _protocol_error(error, **about) from error
 
 
-def _protocol_error(error: MunimentError) -> MCPError:
+def _protocol_error(error: MunimentError, **about: str) -> MCPError:
     wrong = isinstance(error, InvalidArgumentError)
-    data = {"reason": error.reason, **({"field": error.field} if error.field else {})}
+    data = {"reason": error.reason, **({"field": error.field} if error.field else {}), **about}
     code = types.INVALID_PARAMS if wrong else types.INTERNAL_ERROR
     return MCPError(code, str(error), data=data)
 

@@ -14,6 +14,7 @@ import select
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from muniment.bridge.dialling import Dialler, UnreachableError
 from muniment.bridge.framing import (
@@ -45,6 +46,8 @@ FRAME_LIMIT_BYTES = 128 * 1024 * 1024
 _RECEIVE_BYTES = 256 * 1024
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
+_UNHURRIED_PAUSE_SECONDS = 1.0
+"""Between attempts to connect for whom only changes are told, and nobody waits for an answer."""
 
 # Without end by nature: neither the drain at the end nor a stopped supervisor minds them.
 _STANDING_METHODS = frozenset({"subscriptions/listen"})
@@ -72,6 +75,7 @@ class Relay:
         greet: Callable[[], bytes],
         write: Callable[[bytes], None],
         on_idle: Callable[[], None],
+        is_subscribed: Callable[[], bool] = lambda: False,
     ) -> None:
         """Start nothing yet: the first request does.
 
@@ -80,11 +84,13 @@ class Relay:
             greet: Makes the frame that opens a connection.
             write: Writes one message to the harness.
             on_idle: Called when the last request that ends by itself has its answer.
+            is_subscribed: Whether the worker is to tell of changes though no request waits.
         """
         self._dialler = dialler
         self._greet = greet
         self._write = write
         self._on_idle = on_idle
+        self._is_subscribed = is_subscribed
         self._has_conversed = False
 
         self._changed = threading.Condition()
@@ -182,25 +188,30 @@ class Relay:
         pause = 0.0
         while self._has_work():
             try:
+                may_start = self._may_start()
                 connection = self._dialler.connect(
-                    may_start=self._may_start(), is_wanted_after=self._is_wanted_after
+                    may_start=may_start,
+                    is_wanted_after=partial(self._is_wanted_after, may_start),
                 )
                 if connection is None:
                     continue
                 with connection:
                     answered = self._converse(connection)
             except UnreachableError as error:
-                complain(str(error))
+                if self._has_waiting():
+                    complain(str(error))
                 self._fail_waiting(str(error))
+                self._rest_unless_awaited()
             except Exception as error:
                 complain(f"unexpected while relaying: {error!r}")
                 self._fail_waiting(f"the bridge failed: {error!r}")
+                self._rest_unless_awaited()
             else:
                 pause = 0.0 if answered else self._rest(pause)
 
     def _has_work(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or bool(self._waiting))
+            self._changed.wait_for(lambda: self._closed or self._is_wanted())
             return not self._closed
 
     def _may_start(self) -> bool:
@@ -210,16 +221,35 @@ class Relay:
                 request.is_standing for request in self._waiting.values()
             )
 
-    def _is_wanted_after(self, seconds: float) -> bool:
+    def _is_wanted_after(self, may_start: bool, seconds: float) -> bool:
+        """Not where what has come since may start services: it gets an attempt of its own."""
+
+        def is_over() -> bool:
+            return self._closed or not self._is_wanted() or self._may_start() != may_start
+
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or not self._waiting, timeout=seconds)
-            return bool(self._waiting) and not self._closed
+            if not self._waiting:
+                seconds = max(seconds, _UNHURRIED_PAUSE_SECONDS)
+            return not self._changed.wait_for(is_over, timeout=seconds)
+
+    def _is_wanted(self) -> bool:
+        return bool(self._waiting) or self._is_subscribed()
+
+    def _has_waiting(self) -> bool:
+        with self._changed:
+            return bool(self._waiting)
 
     def _rest(self, pause: float) -> float:
         """Leave a worker alone that broke without an answer. Returns the next pause."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed, timeout=pause)
         return min(max(2 * pause, _FIRST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
+
+    def _rest_unless_awaited(self) -> None:
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closed or bool(self._waiting), timeout=_UNHURRIED_PAUSE_SECONDS
+            )
 
     def _converse(self, connection: socket.socket) -> bool:
         """Send and receive until the connection breaks. Returns whether anything was answered."""
@@ -261,7 +291,7 @@ class Relay:
         frame = _decode_frame(line)
         if "refused" in frame:
             self._fail_waiting(f"the worker refused: {frame['refused']}")
-            return True
+            return False  # So that who is subscribed does not ask again at once.
         number = frame.get("n")
         if "notify" in frame:
             if number is None or self._waits(number):

@@ -13,7 +13,7 @@ from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.names import check_name
 from muniment.workflows.pins import list_pins
 
-__all__ = ["RESOURCES", "ResourceEntry", "find_resource"]
+__all__ = ["ANCHORS", "RESOURCES", "ResourceEntry", "find_resource"]
 
 TEXT = "text/plain"
 
@@ -90,14 +90,16 @@ def _on_one_line(value: object) -> str:
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
+ANCHORS = ResourceEntry(
+    kind="anchors",
+    title="Anchor Set",
+    description="Every rule pinned in the project, verbatim. Worth reading each turn.",
+    reads=frozenset({Resource.PINS}),
+    read=_anchors,
+)
+
 RESOURCES = (
-    ResourceEntry(
-        kind="anchors",
-        title="Anchor Set",
-        description="Every rule pinned in the project, verbatim. Worth reading each turn.",
-        reads=frozenset({Resource.PINS}),
-        read=_anchors,
-    ),
+    ANCHORS,
     ResourceEntry(
         kind="status",
         title="Status",

@@ -13,7 +13,9 @@ import structlog
 from muniment.bridge.calls import Greeting
 from muniment.bridge.catalogue import NAMES, PROFILES, Catalogue
 from muniment.bridge.connection import FrontConnection, Worker, decode, encode
+from muniment.bridge.eras import SUBSCRIPTIONS_LIMIT
 from muniment.bridge.protocol import make_server
+from muniment.bridge.subscriptions import Changes
 from muniment.bridge.tools.memory import COMMIT_EPISODE, PIN, RECALL
 from muniment.bridge.tools.operability import STATUS
 from muniment.kit.errors import PreconditionError
@@ -45,7 +47,9 @@ async def run_worker(home: Home, settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with open_clients(home) as clients:
-        worker = Worker(make_server(CATALOGUE), CATALOGUE, clients, settings)
+        changes = Changes(clients)
+        server = make_server(CATALOGUE, changes)
+        worker = Worker(server, CATALOGUE, clients, settings, changes)
         serving: set[asyncio.Task[None]] = set()
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -53,13 +57,13 @@ async def run_worker(home: Home, settings: Settings) -> None:
             serving.add(task)
             task.add_done_callback(serving.discard)
 
-        server = await asyncio.start_unix_server(accept, path, limit=FRAME_LIMIT_BYTES)
+        listening = await asyncio.start_unix_server(accept, path, limit=FRAME_LIMIT_BYTES)
         path.chmod(0o600)
         forget_failure(home, "worker")
         _log.info("serving", socket=str(path))
         await stop.wait()
         _log.info("draining", seconds=settings.drain_seconds, connections=len(serving))
-        server.close()
+        listening.close()
         path.unlink(missing_ok=True)
         if serving:
             await asyncio.wait(serving, timeout=settings.drain_seconds)
@@ -75,6 +79,7 @@ async def _serve_front(
     stop: asyncio.Event,
 ) -> None:
     stopping = asyncio.create_task(stop.wait())
+    connection: FrontConnection | None = None
     try:
         hello = await reader.readline()
         if not hello:
@@ -91,6 +96,8 @@ async def _serve_front(
     except (ConnectionError, ValueError, KeyError) as error:
         # A front that vanished takes its unread replies with it; its calls run to their end.
         _log.warning("front dropped", error=f"{type(error).__name__}: {error}")
+        if connection is not None:
+            connection.stop_telling()
     finally:
         stopping.cancel()
         writer.close()
@@ -120,13 +127,17 @@ def _greeting(frame: Mapping[str, Any]) -> Greeting:
         )
     if hello["profile"] not in PROFILES or hello["names"] not in NAMES:
         raise ValueError("unknown profile or names")
-    texts = (hello["connection"], hello["cwd"], *hello["environment"].values())
+    subscribed = hello.get("subscribed", [])
+    texts = (hello["connection"], hello["cwd"], *hello["environment"].values(), *subscribed)
     if not all(isinstance(text, str) for text in texts):
-        raise ValueError("connection, folder and environment are texts")
+        raise ValueError("connection, folder, environment and subscriptions are texts")
+    if len(subscribed) > SUBSCRIPTIONS_LIMIT:
+        raise ValueError("more is subscribed to than may be")
     return Greeting(
         connection=hello["connection"],
         profile=hello["profile"],
         names=hello["names"],
         cwd=hello["cwd"],
         environment=hello["environment"],
+        subscribed=tuple(subscribed),
     )

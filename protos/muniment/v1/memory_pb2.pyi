@@ -612,6 +612,85 @@ class ListPinsResponse(_message.Message):
 Global___ListPinsResponse: _TypeAlias = ListPinsResponse  # noqa: Y015
 
 @_typing.final
+class WatchPinsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AFTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def after(self) -> Global___WatchPosition:
+        """Where an earlier watch has come to. Absent: only what changes from now on."""
+
+    def __init__(
+        self,
+        *,
+        after: Global___WatchPosition | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "after", b"after"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
+    _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
+
+Global___WatchPinsRequest: _TypeAlias = WatchPinsRequest  # noqa: Y015
+
+@_typing.final
+class WatchPosition(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INCARNATION_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    incarnation: _builtins.str
+    """The store's life, and the newest change of it that was looked at."""
+    position: _builtins.int
+    def __init__(
+        self,
+        *,
+        incarnation: _builtins.str = ...,
+        position: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["incarnation", b"incarnation", "position", b"position"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchPosition: _TypeAlias = WatchPosition  # noqa: Y015
+
+@_typing.final
+class WatchPinsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_IDS_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    MISSED_FIELD_NUMBER: _builtins.int
+    missed: _builtins.bool
+    """What changed since the earlier watch is not known any more: anybody's pins may have."""
+    @_builtins.property
+    def project_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Whose pins changed, each once; none in the first message unless it goes on from an earlier one."""
+
+    @_builtins.property
+    def position(self) -> Global___WatchPosition:
+        """To be passed with the next request."""
+
+    def __init__(
+        self,
+        *,
+        project_ids: _abc.Iterable[_builtins.str] | None = ...,
+        position: Global___WatchPosition | None = ...,
+        missed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["position", b"position"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["missed", b"missed", "position", b"position", "project_ids", b"project_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchPinsResponse: _TypeAlias = WatchPinsResponse  # noqa: Y015
+
+@_typing.final
 class RecallRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

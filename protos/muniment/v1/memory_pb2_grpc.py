@@ -69,6 +69,11 @@ class MemoryServiceStub:
                 request_serializer=muniment_dot_v1_dot_memory__pb2.ListPinsRequest.SerializeToString,
                 response_deserializer=muniment_dot_v1_dot_memory__pb2.ListPinsResponse.FromString,
                 _registered_method=True)
+        self.WatchPins = channel.unary_stream(
+                '/muniment.v1.MemoryService/WatchPins',
+                request_serializer=muniment_dot_v1_dot_memory__pb2.WatchPinsRequest.SerializeToString,
+                response_deserializer=muniment_dot_v1_dot_memory__pb2.WatchPinsResponse.FromString,
+                _registered_method=True)
         self.Recall = channel.unary_unary(
                 '/muniment.v1.MemoryService/Recall',
                 request_serializer=muniment_dot_v1_dot_memory__pb2.RecallRequest.SerializeToString,
@@ -160,6 +165,15 @@ class MemoryServiceServicer:
         """The pins in force: the project's, and those of the sessions asked for. Ordered by kind
         (safety, correction, contract), then by age.
         Effect: none. Deadline class: read.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchPins(self, request, context):
+        """The projects whose pins change, from where the request says or from now on, until the deadline
+        or the service's end. The first message comes at once, and says where it begins.
+        Errors: none of its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -269,6 +283,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListPins,
                     request_deserializer=muniment_dot_v1_dot_memory__pb2.ListPinsRequest.FromString,
                     response_serializer=muniment_dot_v1_dot_memory__pb2.ListPinsResponse.SerializeToString,
+            ),
+            'WatchPins': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchPins,
+                    request_deserializer=muniment_dot_v1_dot_memory__pb2.WatchPinsRequest.FromString,
+                    response_serializer=muniment_dot_v1_dot_memory__pb2.WatchPinsResponse.SerializeToString,
             ),
             'Recall': grpc.unary_unary_rpc_method_handler(
                     servicer.Recall,
@@ -490,6 +509,33 @@ class MemoryService:
             '/muniment.v1.MemoryService/ListPins',
             muniment_dot_v1_dot_memory__pb2.ListPinsRequest.SerializeToString,
             muniment_dot_v1_dot_memory__pb2.ListPinsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchPins(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/muniment.v1.MemoryService/WatchPins',
+            muniment_dot_v1_dot_memory__pb2.WatchPinsRequest.SerializeToString,
+            muniment_dot_v1_dot_memory__pb2.WatchPinsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -71,6 +71,11 @@ class MemoryServiceStub:
     (safety, correction, contract), then by age.
     Effect: none. Deadline class: read.
     """
+    WatchPins: _grpc.UnaryStreamMultiCallable[_memory_pb2.WatchPinsRequest, _memory_pb2.WatchPinsResponse]
+    """The projects whose pins change, from where the request says or from now on, until the deadline
+    or the service's end. The first message comes at once, and says where it begins.
+    Errors: none of its own.
+    """
     Recall: _grpc.UnaryUnaryMultiCallable[_memory_pb2.RecallRequest, _memory_pb2.RecallResponse]
     """Finds episodes and pins by their words. Filters act before any limit; the same store and
     request give the same answer.
@@ -150,6 +155,11 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """The pins in force: the project's, and those of the sessions asked for. Ordered by kind
     (safety, correction, contract), then by age.
     Effect: none. Deadline class: read.
+    """
+    WatchPins: _aio.UnaryStreamMultiCallable[_memory_pb2.WatchPinsRequest, _memory_pb2.WatchPinsResponse]  # type: ignore[assignment]
+    """The projects whose pins change, from where the request says or from now on, until the deadline
+    or the service's end. The first message comes at once, and says where it begins.
+    Errors: none of its own.
     """
     Recall: _aio.UnaryUnaryMultiCallable[_memory_pb2.RecallRequest, _memory_pb2.RecallResponse]  # type: ignore[assignment]
     """Finds episodes and pins by their words. Filters act before any limit; the same store and
@@ -269,6 +279,17 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """The pins in force: the project's, and those of the sessions asked for. Ordered by kind
         (safety, correction, contract), then by age.
         Effect: none. Deadline class: read.
+        """
+
+    @_abc_1.abstractmethod
+    def WatchPins(
+        self,
+        request: _memory_pb2.WatchPinsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_pb2.WatchPinsResponse], _abc.AsyncIterator[_memory_pb2.WatchPinsResponse]]:
+        """The projects whose pins change, from where the request says or from now on, until the deadline
+        or the service's end. The first message comes at once, and says where it begins.
+        Errors: none of its own.
         """
 
     @_abc_1.abstractmethod

@@ -18,13 +18,13 @@ from muniment.cli.output import progress
 from muniment.cli.services import reason_of_failure
 from muniment.kit.context import CallContext
 from muniment.kit.errors import MunimentError, PreconditionError
+from muniment.kit.identity import ProjectIdentity, resolve_project
 from muniment.kit.paths import Home
 from muniment.kit.randomness import SystemRandomness
 from muniment.kit.supervise import ensure_running, supervisor_lives
 from muniment.v1 import memory_pb2
 from muniment.workflows import episodes, pins, status
 from muniment.workflows.clients import Clients, open_clients
-from muniment.workflows.identity import ProjectIdentity, resolve_project
 from muniment.workflows.recall import recall
 
 __all__ = ["Asker", "Listed", "list_projects", "memory_clients"]

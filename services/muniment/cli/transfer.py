@@ -59,7 +59,7 @@ def export(
         raise typer.BadParameter("give an id, or --all", param_hint="--project-id")
     # gRPC and the contracts take half a second to import, and other commands do without.
     from muniment.kit.context import CallContext
-    from muniment.workflows.identity import resolve_project
+    from muniment.kit.identity import resolve_project
 
     chosen = "" if every else project_id or resolve_project(project).project_id
     home: Home = context.obj

@@ -7,7 +7,7 @@ idempotency key when the service vanished under it, so a restart costs its calle
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -106,7 +106,7 @@ class Caller:
         request: Request,
         context: CallContext,
         deadline_seconds: float,
-    ) -> AsyncIterator[Response]:
+    ) -> AsyncGenerator[Response, None]:
         """The responses of a streaming read.
 
         A service that is away is waited for; a stream that broke in its middle is not begun again.

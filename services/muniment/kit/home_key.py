@@ -151,28 +151,34 @@ class KeyShelf:
                 fix="bring back a copy of it; it is the name of the key's file, without its end",
             )
         if not found:
-            raise PreconditionError(
-                f"the key of this home is missing: it should be in {self.where}",
-                reason="KEY_MISSING",
-                fix="bring back a copy of it, or the setting that says where it is",
-            )
+            raise self._missing()
         return next((one for one in found if one.opens(stored)), found[0])
 
     def load_or_make(
         self, randomness: Randomness, stored: store_pb2.StoredSchema | None
     ) -> HomeKey:
-        """The key of the store; a new one for a home that has no data under a key yet.
+        """The key of the store; a new one for a home that never had one.
 
         Raises:
-            PreconditionError: The home has such data and its key is not there, or as `load`.
+            PreconditionError: The home has a key, which is not there, or as `load`.
         """
         if stored is not None and stored.key_id:
             return self.load_for(stored)
         found = self.load() or self.load_next()
+        if found is None and self._home_id() is not None:
+            # It may be a sealed home: another key would let its next words stand in the clear.
+            raise self._missing()
         if found is None:
             found = HomeKey.make(randomness, sealed=False)
             self.keep(found, randomness)
         return found
+
+    def _missing(self) -> PreconditionError:
+        return PreconditionError(
+            f"the key of this home is missing: it should be in {self.where}",
+            reason="KEY_MISSING",
+            fix="bring back a copy of it, or the setting that says where it is",
+        )
 
     def keep(self, key: HomeKey, randomness: Randomness) -> None:
         """Keep the key of a home whose data, if it has any, are under it.
@@ -239,12 +245,13 @@ class KeyShelf:
         return None if text is None else HomeKey.from_text(text, self._drawer.where(name))
 
     def _write(self, which: str, key: HomeKey, randomness: Randomness) -> None:
-        home_id = self._home_id()
-        if home_id is None:
-            home_id = randomness.token(_ID_BYTES).hex()
+        known = self._home_id()
+        home_id = known or randomness.token(_ID_BYTES).hex()
+        # The key first: a home that has an id has a key.
+        self._drawer.write(f"{home_id}{which}", key.to_text())
+        if known is None:
             private_folder(self._home.path, keep_mode=True)
             replace_file(self._id_file(), home_id.encode() + b"\n")
-        self._drawer.write(f"{home_id}{which}", key.to_text())
 
     def _id_file(self) -> Path:
         return self._home.path / "home.id"

@@ -97,19 +97,20 @@ class _HouseInterceptor(grpc.aio.ServerInterceptor):
         """Count the call; give it its context; turn its errors into status codes."""
         began = self._clock.monotonic()
         self._metrics.add_running(1)
+        failure: MunimentError | None = None
         code = "OK"
         try:
-            try:
-                _require_deadline(call)
-                _set_context(method, call)
-                yield
-            except MunimentError as error:
-                await _abort(call, error)
-            except Exception as error:
-                if isinstance(error, grpc.aio.AbortError):
-                    raise
-                _log.exception("call failed", method=method)
-                await _abort(call, _DEFECT)
+            _require_deadline(call)
+            _set_context(method, call)
+            yield
+        except MunimentError as error:
+            failure = error
+        except grpc.aio.AbortError:
+            code = _code_name(call.code())
+            raise
+        except Exception:
+            _log.exception("call failed", method=method)
+            failure = _DEFECT
         except asyncio.CancelledError:
             code = "CANCELLED"
             raise
@@ -117,8 +118,13 @@ class _HouseInterceptor(grpc.aio.ServerInterceptor):
             code = _code_name(call.code())
             raise
         finally:
+            if failure is not None:
+                code = to_status(failure).code.name
+            # Before the caller hears of it: who asks for the counts then finds its call in them.
             self._metrics.add_running(-1)
             self._metrics.ended(method, code, self._clock.monotonic() - began)
+        if failure is not None:
+            await _abort(call, failure)
 
 
 _DEFECT = InternalError(

@@ -78,6 +78,12 @@ def _transport_error(
     kind: type[errors.MunimentError], error: grpc.aio.AioRpcError, service: str
 ) -> errors.MunimentError:
     """An error that gRPC itself made, in our words."""
+    if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+        return errors.PreconditionError(
+            f"the {service} service is of an older version and does not know this call",
+            reason="SERVICE_OLDER",
+            fix=f"run `muniment restart {service}`; nothing of this call was done",
+        )
     if kind is errors.UnavailableError:
         return kind(
             f"the {service} service does not answer",

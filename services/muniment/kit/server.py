@@ -46,6 +46,7 @@ __all__ = [
     "Service",
     "forget_failure",
     "free_socket",
+    "pseudonym_of",
     "run_process",
     "serve",
 ]
@@ -75,6 +76,8 @@ class Service:
     describe_store: Callable[[], common_pb2.StoreDescription] | None = None
     maintenance: MaintenanceServicer | None = None
     """What keeps its store, where it has one."""
+    stopping: Callable[[], None] = lambda: None
+    """Called when it begins to drain: lets go who waits for what may never come."""
 
 
 class _DescribeServicer(common_pb2_grpc.DescribeServiceServicer):
@@ -152,6 +155,7 @@ async def serve(service: Service, home: Home, settings: Settings, clock: Clock) 
     _log.info("serving", socket=str(path))
     await stop.wait()
     _log.info("draining", seconds=settings.drain_seconds)
+    service.stopping()
     # Clients see NOT_SERVING before the door closes.
     await health.enter_graceful_shutdown()
     await server.stop(settings.drain_seconds)
@@ -212,7 +216,7 @@ def run_process(name: str, main: Callable[[Home, Settings], Coroutine[Any, Any, 
         private_folder(home.path, keep_mode=True)
         private_folder(home.runtime)
         settings = load_settings(home)
-        configure_logging(name, settings.log_level, pseudonym=_pseudonym(home, settings))
+        configure_logging(name, settings.log_level, pseudonym=pseudonym_of(home, settings))
         asyncio.run(main(home, settings))
     except KeyboardInterrupt:
         return
@@ -224,7 +228,7 @@ def run_process(name: str, main: Callable[[Home, Settings], Coroutine[Any, Any, 
         sys.exit(CANNOT_START)
 
 
-def _pseudonym(home: Home, settings: Settings) -> Pseudonym | None:
+def pseudonym_of(home: Home, settings: Settings) -> Pseudonym | None:
     """What discreet logs put in place of names; None for a home that is not sealed."""
     try:
         shelf = KeyShelf(home, settings.key_store, settings.key_folder)

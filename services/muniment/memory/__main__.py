@@ -16,6 +16,7 @@ from muniment.kit.randomness import Randomness, SystemRandomness
 from muniment.kit.server import Service, run_process, serve
 from muniment.kit.settings import Settings
 from muniment.kit.store import Store, StoreOptions
+from muniment.kit.store.bell import CommitBell
 from muniment.kit.store.disk import Disk, SystemDisk
 from muniment.kit.store.folders import settle
 from muniment.kit.store.jobs import ThreadedLoop, WriterLoop
@@ -57,7 +58,9 @@ async def _serve(home: Home, settings: Settings, disk: Disk, loop: WriterLoop) -
         purger.resume()
         with ThreadPoolExecutor(_READERS, thread_name_prefix="reader") as readers:
             ids = IdMaker(clock, randomness)
-            servicer = MemoryServicer(store, index, clock, ids, readers, purger)
+            bell = CommitBell()
+            store.follow(bell)
+            servicer = MemoryServicer(store, index, clock, ids, readers, purger, bell=bell)
             maintenance = _maintenance(store, index, rebuild_index)
             await serve(_service(servicer, store, index, maintenance), home, settings, clock)
     finally:
@@ -142,6 +145,7 @@ def _service(
         register=lambda server: memory_pb2_grpc.add_MemoryServiceServicer_to_server(
             servicer, server
         ),
+        stopping=servicer.bell.close,
         limits={
             name.lower(): value for name, value in vars(limits).items() if isinstance(value, int)
         },

@@ -6,10 +6,16 @@ import hashlib
 
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.context import CallContext
-from muniment.kit.errors import InvalidArgumentError, NotFoundError, TamperedError
+from muniment.kit.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    PreconditionError,
+    TamperedError,
+)
 from muniment.kit.ids import IdMaker
 from muniment.kit.names import NAME_LIMIT_BYTES, check_name
-from muniment.kit.store import Reader, Writer
+from muniment.kit.store import Reader, Writer, read_feed, unpack
+from muniment.kit.store.tables import CHANGES
 from muniment.kit.store.transaction import missing_row
 from muniment.memory.episodes import count_tokens
 from muniment.memory.limits import PIN_LIMIT_BYTES
@@ -17,7 +23,18 @@ from muniment.memory.projects import count_change, recount, required_project
 from muniment.memory.schema import PIN_SCOPES, PINS
 from muniment.v1 import memory_pb2, store_pb2
 
-__all__ = ["add_pin", "find_pinned", "keep_pin", "list_pins", "remove_pin", "scope_of"]
+__all__ = [
+    "add_pin",
+    "changed_pins",
+    "find_pinned",
+    "keep_pin",
+    "list_pins",
+    "remove_pin",
+    "scope_of",
+]
+
+_WATCHED_AT_ONCE_CHANGES = 1000
+"""Changes of the feed that are looked at in one moment."""
 
 _LABELS = {
     memory_pb2.PIN_KIND_SAFETY_CONSTRAINT: "SAFETY CONSTRAINT",
@@ -220,6 +237,45 @@ def list_pins(
     # Ids sort by time.
     response.pins.extend(sorted(found, key=lambda pin: (pin.kind, pin.pin_id)))
     return response
+
+
+def changed_pins(
+    reader: Reader, after: memory_pb2.WatchPosition | None
+) -> memory_pb2.WatchPinsResponse:
+    """The projects whose pins changed behind a position, up to now or nearly so.
+
+    Without a position none has, and the answer says where to begin.
+    """
+    state = reader.state()
+    response = memory_pb2.WatchPinsResponse()
+    response.position.incarnation = state.incarnation
+    response.position.position = state.position
+    if after is None:
+        return response
+    try:
+        if after.incarnation != state.incarnation:
+            raise missing_row(CHANGES, after.position)
+        page = read_feed(reader, after.position, _WATCHED_AT_ONCE_CHANGES)
+    except (PreconditionError, TamperedError):
+        response.missed = True
+        return response
+    response.position.position = page.position
+    projects = (_project_of(reader, change) for _, change in page.changes)
+    response.project_ids.extend(dict.fromkeys(one for one in projects if one))
+    return response
+
+
+def _project_of(reader: Reader, change: store_pb2.StoredChange) -> str | None:
+    """The project whose pin that was, or None where it was no pin or is not known any more."""
+    if change.table != PINS.name or not change.key:
+        return None
+    if change.HasField("before"):
+        return store_pb2.StoredPin.FromString(change.before).pin.project_id
+    try:
+        stored = reader.get(PINS, *unpack(change.key))
+    except TamperedError:
+        return None
+    return stored.pin.project_id if stored else None
 
 
 def _stored_pin(reader: Reader, pin_id: str) -> memory_pb2.PinnedRule:

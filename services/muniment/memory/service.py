@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from muniment.kit.interceptors import call_context
 from muniment.kit.limits import CHUNK_BYTES
 from muniment.kit.names import check_name
 from muniment.kit.store import Once, Reader, Store, Writer
+from muniment.kit.store.bell import CommitBell
 from muniment.memory import episodes, pins, projects
 from muniment.memory.exporting import Export
 from muniment.memory.importing import Import
@@ -57,6 +59,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     bursts: Bursts = field(default_factory=Bursts, kw_only=True)
     """Through which the writer's answers come."""
     purger: Purger
+    bell: CommitBell = field(default_factory=CommitBell, kw_only=True)
+    """Rings after each commit."""
 
     async def CommitEpisode(
         self, request: memory_pb2.CommitEpisodeRequest, context: _Call
@@ -177,6 +181,20 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         project_id = projects.required_project(call_context())
         session_id = request.session_id if request.HasField("session_id") else None
         return await self._read(lambda reader: pins.list_pins(reader, project_id, session_id))
+
+    async def WatchPins(
+        self, request: memory_pb2.WatchPinsRequest, context: _Call
+    ) -> AsyncIterator[memory_pb2.WatchPinsResponse]:
+        after = request.after if request.HasField("after") else None
+        is_first = True
+        async for _ in self.bell.rings():
+            behind = True
+            while behind:
+                found = await self._read(partial(pins.changed_pins, after=after))
+                behind = after is not None and found.position != after and not found.missed
+                if is_first or found.project_ids or found.missed:
+                    yield found
+                after, is_first = found.position, False
 
     async def Recall(
         self, request: memory_pb2.RecallRequest, context: _Call

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
+import structlog
+
 from muniment.kit.channels import READ_SECONDS, WRITE_SECONDS
 from muniment.kit.context import CallContext
+from muniment.kit.errors import MunimentError
 from muniment.v1 import memory_pb2
 from muniment.workflows.clients import Clients
 
-__all__ = ["list_pins", "pin", "unpin"]
+__all__ = ["list_pins", "pin", "unpin", "watch_pins"]
+
+_WATCH_SECONDS = 3600.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 60.0
+
+_log = structlog.get_logger()
 
 
 async def pin(
@@ -43,3 +54,21 @@ async def list_pins(
         context,
         deadline_seconds,
     )
+
+
+async def watch_pins(clients: Clients) -> AsyncIterator[memory_pb2.WatchPinsResponse]:
+    """Whose pins change from now on, without end: it waits for a service that is away."""
+    request = memory_pb2.WatchPinsRequest()
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            async for response in clients.to_memory.server_stream(
+                clients.memory.WatchPins, request, CallContext(), _WATCH_SECONDS
+            ):
+                request.after.CopyFrom(response.position)
+                pause = _FIRST_PAUSE_SECONDS
+                yield response
+        except MunimentError as error:
+            _log.info("pins are not watched", error=str(error))
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

@@ -35,7 +35,7 @@ TEMPLATES: list[dict[str, object]] = [
     {
         "name": "receipt",
         "title": "Receipt",
-        "uriTemplate": "sakur4://receipt/{id}",
+        "uriTemplate": "sakur4://receipt/{project}",
         "description": "One receipt.",
         "mimeType": "application/json",
         "annotations": {"priority": 0.5},
@@ -89,6 +89,7 @@ MANIFEST: dict[str, object] = {
         "server/discover": {"ttlMs": 300000, "cacheScope": "public"},
         "tools/list": {"ttlMs": 300000, "cacheScope": "public"},
         "prompts/list": {"ttlMs": 300000, "cacheScope": "public"},
+        "resources/list": {"ttlMs": 10000, "cacheScope": "private"},
         "resources/templates/list": {"ttlMs": 10000, "cacheScope": "private"},
     },
 }

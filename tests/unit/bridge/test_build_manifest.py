@@ -49,6 +49,18 @@ def test_the_front_reads_all_of_it() -> None:
         assert read.capabilities(era).keys() == {"tools", "prompts", "resources"}
 
 
+def test_lists_are_not_announced_to_change() -> None:
+    """Whoever is told of changes asks for the lists again, and some without end."""
+    for era in ("modern", "legacy"):
+        capabilities = json.dumps(Manifest(MANIFEST_PATH).capabilities(era))
+        assert capabilities.count('"listChanged": false') == 3
+
+
+def test_instructions_are_short() -> None:
+    """Every session pays for them: some 60 tokens at most."""
+    assert len(Manifest(MANIFEST_PATH).instructions) <= 240
+
+
 @pytest.mark.parametrize("kind", ["server/discover", "tools/list", "prompts/list"])
 def test_static_lists_may_be_kept_for_minutes_by_anybody(kind: str) -> None:
     assert Manifest(MANIFEST_PATH).cache_hint(kind) == {"ttlMs": 300_000, "cacheScope": "public"}

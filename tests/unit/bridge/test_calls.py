@@ -10,10 +10,11 @@ from typing import Any, cast
 import pytest
 
 from muniment.bridge.calls import Call, Greeting
+from muniment.bridge.subscriptions import Subscriptions
 from muniment.kit.errors import InvalidArgumentError, PreconditionError
+from muniment.kit.identity import resolve_project
 from muniment.kit.settings import Settings
 from muniment.workflows.clients import Clients
-from muniment.workflows.identity import resolve_project
 
 CODEX = "x-codex-turn-metadata"
 TOOL_USE = "toolu_01A09q90qw90lq917835lq9"
@@ -49,6 +50,7 @@ def call(
         meta=meta or {},
         clients=cast(Clients, None),
         settings=Settings(),
+        subscriptions=cast(Subscriptions, None),
     )
 
 
@@ -107,6 +109,16 @@ def test_a_relative_root_starts_at_the_front_s_folder(
     monkeypatch.chdir("/")
     one = call(folders["cwd"], environment={name: "../ours"})
     assert project_of(one) == str(folders["ours"])
+
+
+def test_a_folder_whose_name_no_folder_can_have(folders: dict[str, Path]) -> None:
+    for cwd, environment in (
+        (folders["cwd"] / ("x" * 300), {}),
+        (folders["cwd"], {"CLAUDE_PROJECT_DIR": "/" + "x/" * 3000}),
+    ):
+        with pytest.raises(PreconditionError, match="is no folder") as raised:
+            call(cwd, environment=environment).context()
+        assert len(str(raised.value)) < 500
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from muniment.bridge.callers import project_of
 from muniment.bridge.framing import DEPTH_LIMIT, LINE_LIMIT_BYTES
 from muniment.kit.paths import Home
 from tests.unit.bridge.wire import (
@@ -59,10 +60,40 @@ def test_local_answers_start_nothing(home: Home, manifest: Path) -> None:
         front.ask(initialize(1))
         front.ask(request(2, "tools/list"))
         front.ask(modern(3, "server/discover"))
+        front.ask(modern(4, "resources/list"))
         front.close_input()
         assert front.wait() == 0
         assert front.complaints() == ""
     assert not home.path.exists()
+
+
+def test_resources_are_those_of_the_caller_s_project(
+    home: Home, manifest: Path, tmp_path: Path
+) -> None:
+    environment = {"CLAUDE_PROJECT_DIR": str(tmp_path)}
+    with FrontProcess(home, manifest, environment=environment) as front:
+        workspaces = {"x-codex-turn-metadata": {"workspaces": ["/"]}}
+        for message, folder in (
+            (request(1, "resources/list"), str(tmp_path)),
+            (modern(2, "resources/list"), str(tmp_path)),
+            (request(3, "resources/list", {"_meta": workspaces}), "/"),
+        ):
+            (listed,) = front.ask(message)["result"]["resources"]
+            project = project_of({}, folder, {}).project_id
+            assert listed["uri"] == f"sakur4://receipt/{project}"
+            assert "uriTemplate" not in listed
+    assert not home.path.exists()
+
+
+def test_the_worker_says_why_resources_cannot_be_listed(home: Home, manifest: Path) -> None:
+    environment = {"MUNIMENT_PROJECT_ROOT": "/nowhere/at/all"}
+    with (
+        WorkerSocket(home) as worker,
+        FrontProcess(home, manifest, environment=environment) as front,
+    ):
+        front.send(request(1, "resources/list"))
+        peer, _ = worker.accept()
+        assert peer.receive()["message"]["method"] == "resources/list"
 
 
 def test_bare_requests_before_any_handshake_are_answered(home: Home, manifest: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from muniment.bridge.eras import SUBSCRIPTIONS_LIMIT
+from muniment.bridge.front import URI_LIMIT_CHARACTERS
 from muniment.kit.paths import Home
 from tests.unit.bridge.wire import (
     FrontProcess,
     StarterSocket,
     WorkerSocket,
+    initialize,
     modern,
     request,
 )
@@ -23,7 +26,7 @@ def test_services_are_started_while_local_answers_flow(
         StarterSocket(home.path.parent / "starter") as starter,
         FrontProcess(home, manifest, starter=starter.path) as front,
     ):
-        front.send(request(1, "tools/call", CALL), request(2, "resources/list"))
+        front.send(request(1, "tools/call", CALL), request(2, "resources/read"))
         with starter.asked() as wanted_for:
             assert wanted_for == str(home.path)
             assert front.ask(request(3, "ping"))["id"] == 3
@@ -128,9 +131,52 @@ def test_notifications_of_no_request_pass(home: Home, manifest: Path) -> None:
         assert front.receive() == update
 
 
+def test_a_worker_that_comes_back_is_told_what_was_subscribed(home: Home, manifest: Path) -> None:
+    with WorkerSocket(home) as worker, FrontProcess(home, manifest) as front:
+        front.send(initialize(0), request(1, "tools/call", CALL))
+        peer, hello = worker.accept()
+        assert hello["subscribed"] == []
+        peer.reply(peer.receive(), {})
+        uris = [f"sakur4://anchors/p{n}" for n in (1, 2, 3)]
+        for method, uri in (
+            *(("resources/subscribe", uri) for uri in (*uris, uris[0])),
+            ("resources/unsubscribe", uris[1]),
+            ("resources/unsubscribe", "sakur4://anchors/never"),
+        ):
+            front.send(request("s", method, {"uri": uri}))
+            peer.reply(peer.receive(), {})
+            while front.receive()["id"] != "s":
+                continue
+        # The modern era has no such request, so nothing is kept of it.
+        refused = front.ask(modern("m", "resources/subscribe", uri="sakur4://anchors/modern"))
+        assert refused["error"]["code"] == -32601
+        front.send(request(2, "resources/subscribe", {"uri": 7}))
+        peer.reply(peer.receive(), {})
+        assert front.receive()["id"] == 2
+        # And at once: who waits for changes need not ask for anything again.
+        peer.close()
+        _, hello = worker.accept()
+        assert hello["subscribed"] == [uris[0], uris[2]]
+
+
+def test_no_more_is_kept_of_subscriptions_than_may_be(home: Home, manifest: Path) -> None:
+    with WorkerSocket(home) as worker, FrontProcess(home, manifest) as front:
+        front.send(initialize(0))
+        short = [f"s{number}" for number in range(SUBSCRIPTIONS_LIMIT + 1)]
+        uris = ["x" * (URI_LIMIT_CHARACTERS + 1), *short]
+        front.send(*(request(uri, "resources/subscribe", {"uri": uri}) for uri in uris))
+        peer, _ = worker.accept()
+        for _ in uris:
+            peer.reply(peer.receive(), {})
+        assert len([front.receive() for _ in (0, *uris)]) == len(uris) + 1
+        peer.close()
+        _, hello = worker.accept()
+        assert hello["subscribed"] == short[:SUBSCRIPTIONS_LIMIT]
+
+
 def test_a_failed_start_is_said_to_everyone_who_waits(home: Home, manifest: Path) -> None:
     with FrontProcess(home, manifest) as front:
-        front.send(request(1, "tools/call", CALL), modern(2, "resources/list"))
+        front.send(request(1, "tools/call", CALL), modern(2, "resources/read"))
         for answer in (front.receive(), front.receive()):
             assert answer["error"]["code"] == -32603
             message = answer["error"]["message"]

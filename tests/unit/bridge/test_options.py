@@ -72,3 +72,88 @@ def test_the_rest() -> None:
     assert read_options(["--version"], {"MUNIMENT_PROFILE": "?"}).show == "version"
     for flag in ("--profile", "--names", "--home", "--version", "--help"):
         assert flag in options.HELP
+
+
+# --- HTTP
+
+
+def test_http_has_defaults() -> None:
+    read = read_options(["--http", "127.0.0.1:8808"], {"MUNIMENT_PROFILE": "nonsense"})
+    http = read.http
+    assert http is not None
+    assert (http.host, http.port) == ("127.0.0.1", 8808)
+    assert (http.token_file, http.certificate, http.key, http.project) == (None,) * 4
+    assert (http.allowed_hosts, http.allowed_origins) == ((), ())
+    assert read.warnings == []
+
+
+def test_without_http_there_is_none() -> None:
+    assert read_options([], {}).http is None
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [
+        ("127.0.0.1:0", "127.0.0.1", 0),
+        ("localhost:65535", "localhost", 65535),
+        ("[::1]:80", "::1", 80),
+        ("::1:80", "::1", 80),
+        ("box.example:8443", "box.example", 8443),
+    ],
+)
+def test_addresses(address: str, host: str, port: int) -> None:
+    http = read_options([f"--http={address}"], {}).http
+    assert http is not None
+    assert (http.host, http.port) == (host, port)
+
+
+def test_everything_that_http_takes() -> None:
+    http = read_options(
+        [
+            *("--http", "0.0.0.0:443", "--home", "/h", "--project", "/p"),
+            *("--token-file", "/t", "--tls-certificate", "/c", "--tls-key", "/k"),
+            *("--allow-host", "a:1", "--allow-host=b:2", "--allow-origin", "https://c"),
+        ],
+        {},
+    ).http
+    assert http is not None
+    assert (http.token_file, http.certificate, http.key, http.project) == ("/t", "/c", "/k", "/p")
+    assert http.allowed_hosts == ("a:1", "b:2")
+    assert http.allowed_origins == ("https://c",)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["8808", ":8808", "127.0.0.1", "127.0.0.1:", "127.0.0.1:http", "h:65536", "h:-1", "h:²"],
+)
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(UsageError, match=r"is no HOST:PORT, such as 127\.0\.0\.1:8808"):
+        read_options([f"--http={address}"], {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentions"),
+    [
+        (["--http"], "--http needs a value"),
+        (["--http", "h:1", "--profile", "core"], "--profile goes with standard input"),
+        (["--http", "h:1", "--names", "safe"], "--names goes with standard input"),
+        (["--http", "h:1", "--tls-key", "/k"], "--tls-certificate and --tls-key go together"),
+        (["--http", "h:1", "--tls-certificate", "/c"], "go together"),
+        (["--token-file", "/t"], "--token-file goes with --http HOST:PORT"),
+        (["--tls-key", "/k"], "--tls-key goes with --http"),
+        (["--project", "/p"], "--project goes with --http"),
+        (["--allow-host", "h:1"], "--allow-host goes with --http"),
+        (["--allow-origin", "https://h"], "--allow-origin goes with --http"),
+    ],
+)
+def test_what_does_not_go_together(arguments: list[str], mentions: str) -> None:
+    with pytest.raises(UsageError, match=mentions):
+        read_options(arguments, {})
+
+
+def test_help_names_what_http_takes() -> None:
+    for flag in (
+        *("--http", "--token-file", "--tls-certificate", "--tls-key"),
+        *("--allow-host", "--allow-origin", "--project"),
+    ):
+        assert flag in options.HELP

@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from muniment.bridge.answers import Answers
+from muniment.bridge.callers import project_of
 from muniment.bridge.catalogue import NAMES, PROFILES, Catalogue
 from muniment.bridge.connection import Worker
 from muniment.bridge.eras import HANDSHAKE_VERSIONS, MODERN_VERSION, Era
@@ -102,6 +103,20 @@ async def test_the_front_answers_what_the_worker_would(
     answers = Answers(Manifest(MANIFEST_PATH), profile, names)
     written = answers.result(method, Era(version, None), {})
     assert written is not None
+    assert answer["result"] == json.loads(written)
+
+
+@LISTS
+@pytest.mark.parametrize("version", [MODERN_VERSION, HANDSHAKE_VERSIONS[0]])
+async def test_the_front_lists_the_resources_that_the_worker_would(
+    lonely_worker: Worker, tmp_path: Path, profile: str, names: str, version: str
+) -> None:
+    front = Front(lonely_worker, tmp_path, profile=profile, names=names)
+    answer = await front.ask("resources/list", era=version)
+    project = project_of({}, str(tmp_path), {}).project_id
+    written = Answers(Manifest(MANIFEST_PATH), profile, names).resources(
+        Era(version, None), project
+    )
     assert answer["result"] == json.loads(written)
 
 

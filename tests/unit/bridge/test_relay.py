@@ -28,11 +28,13 @@ class Harness:
         self.idle = threading.Event()
         self.starts = 0
         self.may_start = threading.Event()
+        self.is_subscribed = False
         self.relay = Relay(
             dialler=Dialler(self._start, 0.3),
             greet=lambda: encode({"hello": {"protocol": 1}}),
             write=lambda message: self.written.put(json.loads(message)),
             on_idle=self.idle.set,
+            is_subscribed=lambda: self.is_subscribed,
         )
 
     def _start(self, home: Home, deadline_seconds: float) -> bool:
@@ -144,6 +146,40 @@ def test_subscriptions_alone_bring_no_services_back(home: Home, harness: Harness
         peer.receive()
         assert harness.relay.is_idle()
     assert harness.next()["id"] == 1
+    assert harness.starts == 0
+
+
+def test_a_call_brings_services_back_though_a_subscription_waits(
+    home: Home, harness: Harness
+) -> None:
+    harness.may_start.set()
+    with WorkerSocket(home) as worker:
+        harness.submit(1, "subscriptions/listen")
+        peer, _ = worker.accept()
+        peer.receive()
+    harness.submit(2)
+    while harness.next()["id"] != 2:
+        continue
+    assert harness.starts == 1
+
+
+def test_who_is_subscribed_is_reconnected_with_nothing_under_way(
+    home: Home, harness: Harness
+) -> None:
+    harness.is_subscribed = True
+    with WorkerSocket(home) as worker:
+        harness.submit(1)
+        for _ in range(3):
+            peer, _ = worker.accept()
+            if harness.relay.holds(1):
+                replying(peer, 1)
+                assert harness.next()["id"] == 1
+            peer.close()
+        peer, _ = worker.accept()
+        assert harness.relay.is_idle()
+        update = {"jsonrpc": "2.0", "method": "notifications/resources/updated"}
+        peer.send({"n": None, "notify": update})
+        assert harness.next() == update
     assert harness.starts == 0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from muniment.bridge.connection import FrontConnection
 from muniment.bridge.worker import PROTOCOL, run_worker
 from muniment.kit.errors import PreconditionError
 from muniment.kit.paths import Home
@@ -179,6 +180,25 @@ async def test_nonsense_ends_its_own_connection_only(home: Home, frame: Any) -> 
         good.send({"cancel": {"n": 1}})
         good.call(1, "memory.recall")
         assert (await good.receive() or {})["n"] == 1
+
+
+async def test_a_front_that_is_dropped_is_told_of_nothing_more(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All fronts share the number of streams that may be."""
+    ended = asyncio.Event()
+    stop_telling = FrontConnection.stop_telling
+
+    def noted(connection: FrontConnection) -> None:
+        stop_telling(connection)
+        ended.set()
+
+    monkeypatch.setattr(FrontConnection, "stop_telling", noted)
+    async with connected(home) as socket:
+        socket.send(b"nonsense")
+        assert await socket.receive() is None
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        await ended.wait()
 
 
 async def test_a_front_that_vanishes_leaves_its_calls_to_end(

@@ -16,9 +16,9 @@ import structlog
 
 from muniment.cli import answers
 from muniment.cli.output import to_the_second
+from muniment.kit.identity import resolve_project
 from muniment.kit.paths import Home
 from muniment.workflows.clients import Clients
-from muniment.workflows.identity import resolve_project
 from tests.support.memory_process import MemoryHome
 from tests.unit.cli.conftest import Runner
 

@@ -37,7 +37,15 @@ FRONT = "muniment.bridge.front"
 """What a harness spawns. It starts in milliseconds, so it imports the standard library only."""
 
 # Of other packages. What these import of the kit has to be as light.
-_FRONT_MAY_IMPORT = frozenset({"muniment.kit", "muniment.kit.paths", "muniment.kit.supervise"})
+_FRONT_MAY_IMPORT = frozenset(
+    {
+        "muniment.kit",
+        "muniment.kit.errors",
+        "muniment.kit.identity",
+        "muniment.kit.paths",
+        "muniment.kit.supervise",
+    }
+)
 
 # Deferred imports of the front's modules that are worth their price.
 _FRONT_MAY_DEFER = {

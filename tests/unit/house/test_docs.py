@@ -11,6 +11,7 @@ import pytest
 from tests.unit.house import surface
 from tests.unit.house.findings import demand_none
 from tests.unit.house.markdown import Document, Section, documents, read_document
+from tests.unit.house.source import ROOT, tracked_paths
 
 # Options of the root that every command takes.
 _EVERYWHERE = {"--help", "-h", "--version"}
@@ -115,6 +116,27 @@ def _problems_of_muniment(words: list[str]) -> Iterator[str]:
         elif command.group and re.fullmatch(r"[a-z-]+", word) and not word.startswith("-"):
             yield f"{command.name}: no such command as {word}"
             return
+
+
+def test_every_test_in_the_documents_exists() -> None:
+    demand_none(
+        f"{document.path} names {path}::{test}, which is not there"
+        for document in documents()
+        for section in document.sections
+        for code in section.code
+        for path, test in re.findall(r"(tests/[\w/]+\.py)::(\w+)", code)
+        if not _has_test(path, test)
+    )
+
+
+def _has_test(path: str, test: str) -> bool:
+    text = (ROOT / path).read_text() if path in tracked_paths() else ""
+    return bool(re.search(rf"^(async )?def {test}\(", text, re.MULTILINE))
+
+
+def test_every_complaint_has_its_row() -> None:
+    text = (ROOT / "docs/complaints.md").read_text()
+    assert re.findall(r"^\| (\d+) \|", text, re.MULTILINE) == [str(n) for n in range(1, 56)]
 
 
 def test_names_are_found_only_where_they_are_code() -> None:

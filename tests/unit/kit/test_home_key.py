@@ -145,6 +145,18 @@ def test_while_it_changes_each_key_opens_its_own_store(
     assert shelf.find(under(second)) == second
 
 
+def test_a_home_whose_key_is_elsewhere_gets_no_other(
+    home: Home, tmp_path: Path, randomness: Randomness
+) -> None:
+    sealed = HomeKey.make(randomness, sealed=True)
+    KeyShelf(home, "file", str(tmp_path / "stick")).keep(sealed, randomness)
+    elsewhere = KeyShelf(home, "file", str(tmp_path / "folder"))
+    with pytest.raises(PreconditionError) as refused:
+        elsewhere.load_or_make(randomness, None)
+    assert refused.value.reason == "KEY_MISSING"
+    assert not list(tmp_path.glob("folder/*"))
+
+
 def test_a_folder_that_is_there_is_left_as_it_is(
     home: Home, tmp_path: Path, randomness: Randomness
 ) -> None:

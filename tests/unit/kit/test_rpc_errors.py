@@ -137,7 +137,7 @@ def transport(code: grpc.StatusCode) -> grpc.aio.AioRpcError:
     [
         (grpc.StatusCode.UNAVAILABLE, errors.UnavailableError, "SERVICE_UNAVAILABLE"),
         (grpc.StatusCode.DEADLINE_EXCEEDED, errors.TimedOutError, "DEADLINE_EXCEEDED"),
-        (grpc.StatusCode.UNIMPLEMENTED, errors.InternalError, "RPC_FAILED"),
+        (grpc.StatusCode.UNIMPLEMENTED, errors.PreconditionError, "SERVICE_OLDER"),
         (grpc.StatusCode.CANCELLED, errors.InternalError, "RPC_FAILED"),
         (grpc.StatusCode.RESOURCE_EXHAUSTED, errors.LimitError, "RPC_FAILED"),
     ],
@@ -179,4 +179,6 @@ async def test_a_method_that_an_older_service_has_not_is_told(home: Home) -> Non
             await memory_pb2_grpc.MemoryServiceStub(channel).ListPins(
                 memory_pb2.ListPinsRequest(), timeout=DEADLINE_SECONDS
             )
-    assert "UNIMPLEMENTED" in from_rpc_error(failed.value, "probe").message
+    told = from_rpc_error(failed.value, "probe")
+    assert told.reason == "SERVICE_OLDER"
+    assert told.fix == "run `muniment restart probe`; nothing of this call was done"

@@ -29,7 +29,7 @@ def _where(context: CallContext, source: str) -> dict[str, Any]:
     """Which project and session the call was for."""
     return {
         "project_id": context.project_id,
-        "session_id": context.session_id,
+        **({"session_id": context.session_id} if context.session_id else {}),
         "session_source": source,
     }
 
@@ -90,8 +90,7 @@ COMMIT_EPISODE = Tool(
             "supersedes": string(),
             **_WHERE,
         },
-        *("episode_id", "seq", "token_count", "tokenizer"),
-        *_WHERE,
+        *("episode_id", "seq", "token_count", "tokenizer", "project_id", "session_source"),
     ),
     read_only=False,
     idempotent=False,

@@ -50,7 +50,8 @@ def _result(hit: memory_pb2.RecallHit) -> dict[str, Any]:
     episode = hit.episode
     result["token_cost"] = episode.tokens.count_tokens
     result["created_at"] = episode.created_at.ToJsonString()
-    result["session_id"] = episode.session_id
+    if episode.session_id:
+        result["session_id"] = episode.session_id
     result["role"] = _lower(memory_pb2.Role.Name(episode.role), "ROLE_")
     result["seq"] = episode.seq
     if episode.HasField("tool_name"):

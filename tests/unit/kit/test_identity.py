@@ -11,7 +11,7 @@ import pytest
 
 from muniment.kit.context import CallContext
 from muniment.kit.errors import PreconditionError
-from muniment.workflows.identity import PROJECT_FILE, ProjectIdentity, resolve_project
+from muniment.kit.identity import PROJECT_FILE, ProjectIdentity, resolve_project
 
 
 def git(folder: Path, *words: str) -> None:
