@@ -12,7 +12,7 @@ from muniment.bridge.calls import Greeting
 from muniment.bridge.catalogue import Catalogue
 from muniment.bridge.connection import FrontConnection, Worker
 from muniment.bridge.protocol import make_server
-from muniment.bridge.subscriptions import Changes
+from muniment.bridge.subscriptions import Changes, Listening
 from muniment.bridge.worker import CATALOGUE
 from muniment.kit.paths import Home
 from muniment.kit.settings import Settings
@@ -33,7 +33,7 @@ async def a_worker(
     """What the connections of a worker share. Its memory need not run."""
     async with open_clients(home) as clients:
         changes = Changes(clients)
-        server = make_server(catalogue, changes)
+        server = make_server(catalogue, Listening(changes))
         yield Worker(server, catalogue, clients, settings or Settings(), changes)
 
 

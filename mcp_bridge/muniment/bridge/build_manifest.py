@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mcp.server.subscriptions import InMemorySubscriptionBus
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from pydantic import BaseModel
 
 from muniment.bridge.catalogue import NAMES, PROFILES
@@ -43,7 +43,7 @@ _RELAYED = (
 
 def render() -> str:
     """The manifest's text."""
-    server = make_server(CATALOGUE, InMemorySubscriptionBus())
+    server = make_server(CATALOGUE, ListenHandler(InMemorySubscriptionBus()))
     manifest = {
         "version": version("muniment"),
         "instructions": INSTRUCTIONS,

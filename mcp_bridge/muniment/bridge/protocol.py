@@ -16,7 +16,7 @@ import structlog
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.subscriptions import ListenHandler, SubscriptionBus
+from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 
 from muniment.bridge.arguments import checked_arguments
@@ -25,7 +25,6 @@ from muniment.bridge.catalogue import Catalogue, Tool
 from muniment.bridge.names import near_names
 from muniment.bridge.prompts import PREAMBLE, PREAMBLE_DESCRIPTION, preamble
 from muniment.bridge.resources import RESOURCES, TEXT, find_resource
-from muniment.bridge.subscriptions import Changes, Listening
 from muniment.kit.errors import InvalidArgumentError, MunimentError
 
 __all__ = ["INSTRUCTIONS", "listed_prompts", "listed_templates", "listed_tools", "make_server"]
@@ -63,7 +62,7 @@ class _Server(Server[Call]):
         return capabilities
 
 
-def make_server(catalogue: Catalogue, changes: SubscriptionBus) -> Server[Call]:
+def make_server(catalogue: Catalogue, listening: ListenHandler) -> Server[Call]:
     """The SDK's server for the catalogue, which tells who listens of changes."""
     handlers = _Handlers(catalogue)
     return _Server(
@@ -81,12 +80,8 @@ def make_server(catalogue: Catalogue, changes: SubscriptionBus) -> Server[Call]:
         on_get_prompt=handlers.get_prompt,
         on_subscribe_resource=handlers.subscribe,
         on_unsubscribe_resource=handlers.unsubscribe,
-        on_subscriptions_listen=_listening(changes),
+        on_subscriptions_listen=listening,
     )
-
-
-def _listening(changes: SubscriptionBus) -> ListenHandler:
-    return Listening(changes) if isinstance(changes, Changes) else ListenHandler(changes)
 
 
 class _Handlers:

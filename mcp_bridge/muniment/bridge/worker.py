@@ -15,7 +15,7 @@ from muniment.bridge.catalogue import NAMES, PROFILES, Catalogue
 from muniment.bridge.connection import FrontConnection, Worker, decode, encode
 from muniment.bridge.eras import SUBSCRIPTIONS_LIMIT
 from muniment.bridge.protocol import make_server
-from muniment.bridge.subscriptions import Changes
+from muniment.bridge.subscriptions import Changes, Listening
 from muniment.bridge.tools.memory import COMMIT_EPISODE, PIN, RECALL
 from muniment.bridge.tools.operability import STATUS
 from muniment.kit.errors import PreconditionError
@@ -48,7 +48,7 @@ async def run_worker(home: Home, settings: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     async with open_clients(home) as clients:
         changes = Changes(clients)
-        server = make_server(CATALOGUE, changes)
+        server = make_server(CATALOGUE, Listening(changes))
         worker = Worker(server, CATALOGUE, clients, settings, changes)
         serving: set[asyncio.Task[None]] = set()
 

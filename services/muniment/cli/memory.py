@@ -24,7 +24,18 @@ from muniment.kit.paths import Home
 if TYPE_CHECKING:
     from muniment.cli.answers import Asker, Listed
 
-__all__ = ["commit", "episodes", "pin", "pins", "projects", "recall", "show", "status", "unpin"]
+__all__ = [
+    "Project",
+    "commit",
+    "episodes",
+    "pin",
+    "pins",
+    "projects",
+    "recall",
+    "show",
+    "status",
+    "unpin",
+]
 
 Project = Annotated[
     Path,

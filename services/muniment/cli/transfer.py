@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from muniment.cli.memory import Project
 from muniment.cli.output import Json, print_json, print_text, print_warning, printable, progress
 from muniment.kit.errors import InvalidArgumentError, PreconditionError
 from muniment.kit.files import replacing_file
@@ -33,17 +34,7 @@ def export(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Where to write; `-` is standard output.")
     ] = _PIPE,
-    project: Annotated[
-        Path,
-        typer.Option(
-            "--project",
-            metavar="ROOT",
-            envvar=["MUNIMENT_PROJECT_ROOT", "SAKUR4_PROJECT_ROOT"],
-            exists=True,
-            file_okay=False,
-            help="A folder of the project.",
-        ),
-    ] = Path(),
+    project: Project = Path(),
     project_id: Annotated[
         str | None,
         typer.Option("--project-id", metavar="ID", help="The project, by its id."),

@@ -59,7 +59,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     bursts: Bursts = field(default_factory=Bursts, kw_only=True)
     """Through which the writer's answers come."""
     purger: Purger
-    bell: CommitBell = field(default_factory=CommitBell, kw_only=True)
+    bell: CommitBell = field(kw_only=True)
     """Rings after each commit."""
 
     async def CommitEpisode(

@@ -9,6 +9,7 @@ from muniment.kit.context import CallContext
 from muniment.kit.progress import Report
 from muniment.v1 import maintenance_pb2
 from muniment.workflows.clients import Clients
+from muniment.workflows.long_calls import reporting
 
 __all__ = ["backup_store", "rebuild_index", "verify_store"]
 
@@ -21,18 +22,17 @@ async def verify_store(
 ) -> maintenance_pb2.VerifyResult:
     """Verify the store; each finding is told as it comes."""
     result = maintenance_pb2.VerifyResult()
-    async for response in clients.to_memory.server_stream(
+    parts = clients.to_memory.server_stream(
         clients.memory_maintenance.VerifyStore,
         maintenance_pb2.VerifyStoreRequest(),
         context,
         MAINTENANCE_SECONDS,
-    ):
-        if response.HasField("progress"):
-            _report(report, response.progress)
-        elif response.HasField("finding"):
-            found(response.finding)
+    )
+    async for part in reporting(parts, report):
+        if part.HasField("finding"):
+            found(part.finding)
         else:
-            result = response.result
+            result = part.result
     return result
 
 
@@ -41,16 +41,14 @@ async def rebuild_index(
 ) -> maintenance_pb2.RebuildIndexResult:
     """Make the search index anew."""
     result = maintenance_pb2.RebuildIndexResult()
-    async for response in clients.to_memory.server_stream(
+    parts = clients.to_memory.server_stream(
         clients.memory_maintenance.RebuildIndex,
         maintenance_pb2.RebuildIndexRequest(),
         context,
         MAINTENANCE_SECONDS,
-    ):
-        if response.HasField("progress"):
-            _report(report, response.progress)
-        else:
-            result = response.result
+    )
+    async for part in reporting(parts, report):
+        result = part.result
     return result
 
 
@@ -59,18 +57,12 @@ async def backup_store(
 ) -> maintenance_pb2.BackupStoreResult:
     """Copy the store into a folder that does not exist yet."""
     result = maintenance_pb2.BackupStoreResult()
-    async for response in clients.to_memory.server_stream(
+    parts = clients.to_memory.server_stream(
         clients.memory_maintenance.BackupStore,
         maintenance_pb2.BackupStoreRequest(target_folder=target_folder),
         context,
         MAINTENANCE_SECONDS,
-    ):
-        if response.HasField("progress"):
-            _report(report, response.progress)
-        else:
-            result = response.result
+    )
+    async for part in reporting(parts, report):
+        result = part.result
     return result
-
-
-def _report(report: Report, progress: maintenance_pb2.Progress) -> None:
-    report(progress.step, progress.done, progress.total)

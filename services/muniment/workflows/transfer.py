@@ -11,6 +11,7 @@ from muniment.kit.limits import CHUNK_BYTES
 from muniment.kit.progress import Report
 from muniment.v1 import memory_pb2
 from muniment.workflows.clients import Clients
+from muniment.workflows.long_calls import reporting
 
 __all__ = ["export_lines", "import_lines", "purge_project"]
 
@@ -25,19 +26,17 @@ async def export_lines(
 ) -> memory_pb2.ExportResult:
     """Hand the lines of the project, or of all, to `write`, in chunks of at most 1 MiB."""
     result = memory_pb2.ExportResult()
-    async for response in clients.to_memory.server_stream(
+    parts = clients.to_memory.server_stream(
         clients.memory.Export,
         memory_pb2.ExportRequest(all_projects=all_projects),
         context,
         MAINTENANCE_SECONDS,
-    ):
-        if response.HasField("chunk"):
-            write(response.chunk)
-        elif response.HasField("progress"):
-            told = response.progress
-            report(told.step, told.done, told.total)
+    )
+    async for part in reporting(parts, report):
+        if part.HasField("chunk"):
+            write(part.chunk)
         else:
-            result = response.result
+            result = part.result
     return result
 
 
@@ -60,15 +59,15 @@ async def import_lines(
             yield memory_pb2.ImportRequest(chunk=chunk)
 
     result = memory_pb2.ImportResult()
-    async for response in clients.to_memory.both_streams(
+    parts = clients.to_memory.both_streams(
         clients.memory.Import, requests(), context, MAINTENANCE_SECONDS
-    ):
-        if response.HasField("remark"):
-            remark(response.remark)
-        elif response.HasField("progress"):
-            report(response.progress.step, response.progress.done, total_bytes)
+    )
+    # The service does not know how long the file is.
+    async for part in reporting(parts, lambda step, done, _: report(step, done, total_bytes)):
+        if part.HasField("remark"):
+            remark(part.remark)
         else:
-            result = response.result
+            result = part.result
     return result
 
 
@@ -77,15 +76,12 @@ async def purge_project(
 ) -> memory_pb2.PurgeProjectResult:
     """Take away all of a project, for good. Once begun it is finished, whoever waits for it."""
     result = memory_pb2.PurgeProjectResult()
-    async for response in clients.to_memory.server_stream(
+    parts = clients.to_memory.server_stream(
         clients.memory.PurgeProject,
         memory_pb2.PurgeProjectRequest(project_id=project_id),
         context,
         MAINTENANCE_SECONDS,
-    ):
-        if response.HasField("progress"):
-            told = response.progress
-            report(told.step, told.done, told.total)
-        else:
-            result = response.result
+    )
+    async for part in reporting(parts, report):
+        result = part.result
     return result

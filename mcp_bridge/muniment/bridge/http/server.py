@@ -36,7 +36,7 @@ from muniment.bridge.http.calls import Endpoint, Sessions
 from muniment.bridge.http.guard import Guard
 from muniment.bridge.http.standing import SessionEdge, StandingStreams
 from muniment.bridge.protocol import make_server
-from muniment.bridge.subscriptions import LISTEN, Changes
+from muniment.bridge.subscriptions import LISTEN, Changes, Listening
 from muniment.kit.paths import Home
 from muniment.kit.settings import Settings
 from muniment.workflows.clients import open_clients
@@ -73,7 +73,7 @@ async def serve_http(home: Home, settings: Settings, door: Door, catalogue: Cata
             endpoint = Endpoint(
                 profile, names, door.folder, catalogue, clients, settings, sessions, home
             )
-            server = make_server(catalogue, sessions.changes)
+            server = make_server(catalogue, Listening(sessions.changes))
             server.middleware.append(endpoint.serve)
             servers[path] = server
         try:
