@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from muniment.v1 import memory_pb2 as _memory_pb2
+from muniment.v1 import records_pb2 as _records_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -640,3 +641,208 @@ class SeqRun(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SeqRun: _TypeAlias = SeqRun  # noqa: Y015
+
+@_typing.final
+class StoredEntity(_message.Message):
+    """Table `entities`, by category and name."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITY_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    order: _builtins.int
+    """Place in the order of writes; the greatest is the newest."""
+    @_builtins.property
+    def entity(self) -> _records_pb2.Entity: ...
+    def __init__(
+        self,
+        *,
+        entity: _records_pb2.Entity | None = ...,
+        order: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity", "order", b"order"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredEntity: _TypeAlias = StoredEntity  # noqa: Y015
+
+@_typing.final
+class StoredEntityPlace(_message.Message):
+    """Table `entity_order`, by scope and order, newest first: the entity that stands there."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    category: _builtins.str
+    name: _builtins.str
+    def __init__(
+        self,
+        *,
+        category: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredEntityPlace: _TypeAlias = StoredEntityPlace  # noqa: Y015
+
+@_typing.final
+class StoredStateDocument(_message.Message):
+    """Table `states`, by key."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    order: _builtins.int
+    @_builtins.property
+    def state(self) -> _records_pb2.StateDocument: ...
+    def __init__(
+        self,
+        *,
+        state: _records_pb2.StateDocument | None = ...,
+        order: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["state", b"state"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["order", b"order", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredStateDocument: _TypeAlias = StoredStateDocument  # noqa: Y015
+
+@_typing.final
+class StoredReference(_message.Message):
+    """Table `references`, by key."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REFERENCE_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    order: _builtins.int
+    @_builtins.property
+    def reference(self) -> _records_pb2.ReferenceDocument: ...
+    def __init__(
+        self,
+        *,
+        reference: _records_pb2.ReferenceDocument | None = ...,
+        order: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reference", b"reference"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["order", b"order", "reference", b"reference"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredReference: _TypeAlias = StoredReference  # noqa: Y015
+
+@_typing.final
+class StoredRecordNumber(_message.Message):
+    """Table `record_ids`, by kind and id: the number of an event or archived entity."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredRecordNumber: _TypeAlias = StoredRecordNumber  # noqa: Y015
+
+@_typing.final
+class StoredRecordTotals(_message.Message):
+    """Table `record_totals`, key "totals"."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITIES_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
+    REFERENCES_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    ARCHIVED_FIELD_NUMBER: _builtins.int
+    USED_BYTES_FIELD_NUMBER: _builtins.int
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    entities: _builtins.int
+    states: _builtins.int
+    references: _builtins.int
+    events: _builtins.int
+    archived: _builtins.int
+    used_bytes: _builtins.int
+    """Bytes of names and values."""
+    tenant_id: _builtins.str
+    """Whose records they are."""
+    def __init__(
+        self,
+        *,
+        entities: _builtins.int = ...,
+        states: _builtins.int = ...,
+        references: _builtins.int = ...,
+        events: _builtins.int = ...,
+        archived: _builtins.int = ...,
+        used_bytes: _builtins.int = ...,
+        tenant_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "entities", b"entities", "events", b"events", "references", b"references", "states", b"states", "tenant_id", b"tenant_id", "used_bytes", b"used_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredRecordTotals: _TypeAlias = StoredRecordTotals  # noqa: Y015
+
+@_typing.final
+class StoredCategoryTotal(_message.Message):
+    """Table `category_totals`, by category."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTITIES_FIELD_NUMBER: _builtins.int
+    entities: _builtins.int
+    def __init__(
+        self,
+        *,
+        entities: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entities", b"entities"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredCategoryTotal: _TypeAlias = StoredCategoryTotal  # noqa: Y015
+
+@_typing.final
+class StoredVector(_message.Message):
+    """Table `vectors`, by the SHA-256 of model and text: what the model makes of the text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: _builtins.int
+    values: _builtins.bytes
+    """Float16, little-endian, of length 1."""
+    def __init__(
+        self,
+        *,
+        values: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredVector: _TypeAlias = StoredVector  # noqa: Y015
