@@ -17,12 +17,13 @@ from benchmarks.tables import percentile
 from muniment.kit.clock import SystemClock
 from muniment.kit.context import CallContext
 from muniment.kit.ids import IdMaker
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.randomness import SystemRandomness
 from muniment.kit.store import Once, Protection, Store, StoreOptions, Writer
 from muniment.kit.store.jobs import BATCH_LIMIT_JOBS, ThreadedLoop
 from muniment.memory.episodes import append_episode, prepare_episode
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.schema import SCHEMA
 from muniment.v1 import memory_pb2
 
@@ -79,7 +80,7 @@ class _Run:
         protection = Protection(randomness.token(32), setup.sealed, randomness)
         self._store = Store(folder / "store", SCHEMA, protection, options)
         index = LexicalIndex(None if setup.sealed else folder / "lexical.sqlite3")
-        self._follower = IndexFollower(index)
+        self._follower = IndexFollower(index, EpisodesAndPins())
         self._store.follow(self._follower)
 
     def measure(self, shape: Shape, seconds: float) -> Measured:

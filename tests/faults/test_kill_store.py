@@ -24,11 +24,12 @@ from typing import Any, Protocol
 
 import pytest
 
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.store import Reader
 from muniment.kit.store.disk import SystemDisk
 from muniment.memory.episodes import read_content
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.schema import EPISODES, SCHEMA
 from tests.support.rows import scan
 from tests.support.store_checks import Replica, demand_chain, demand_same_index, digests
@@ -183,7 +184,7 @@ class Lives:
             assert self.replica.digests == digests(reader, SCHEMA)
         if with_index:
             index = LexicalIndex(self.folder / "index" / "lexical.sqlite3")
-            follower = IndexFollower(index, fill_in_background=False)
+            follower = IndexFollower(index, EpisodesAndPins(), fill_in_background=False)
             stepped.store.follow(follower)
             while follower.fill(stepped.store.read):
                 pass

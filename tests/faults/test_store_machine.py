@@ -29,9 +29,10 @@ from hypothesis.stateful import (
 
 from muniment.kit.errors import UnavailableError
 from muniment.kit.ids import IdMaker
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.store.folders import NEW_LIFE
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from tests.support.crashes import Crash, dying_at, fault_points
 from tests.support.seams import FakeClock, SeededRandomness
 from tests.support.store_checks import (
@@ -137,7 +138,7 @@ class StoreMachine(RuleBasedStateMachine):
             reply_life_seconds=LIFE_SECONDS,
         )
         self.index = LexicalIndex(None if self.sealed else self.root / "index" / "lexical.sqlite3")
-        self.follower = Flaky(self.index, fill_in_background=False)
+        self.follower = Flaky(self.index, EpisodesAndPins(), fill_in_background=False)
         self.stepped.store.follow(self.follower)
         assert self.stepped.store.doubts == []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.context import CallContext
 from muniment.kit.ids import IdMaker
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.progress import Report
 from muniment.kit.store import Store, StoreOptions, Writer
@@ -18,7 +19,7 @@ from muniment.kit.store.idempotency import Once
 from muniment.memory.episodes import append_episode, find_episode, prepare_episode
 from muniment.memory.exporting import Export
 from muniment.memory.importing import Import
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.pins import add_pin, list_pins, remove_pin
 from muniment.memory.purge import Purger
 from muniment.memory.recall import recall
@@ -172,7 +173,7 @@ def a_bare_memory(
     options = StoreOptions(map_limit_bytes=_MAP_LIMIT_BYTES, clock=clock, disk=QuickDisk())
     store = Store(folder / "store", SCHEMA, protection(sealed=sealed, seed=seed), options)
     index = LexicalIndex(None if sealed else folder / "lexical.sqlite3")
-    follower = IndexFollower(index)
+    follower = IndexFollower(index, EpisodesAndPins())
 
     def rebuild(report: Report) -> None:
         follower.rebuild(store.read)

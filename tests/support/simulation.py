@@ -24,8 +24,9 @@ from muniment.kit import faults
 from muniment.kit.context import CallContext
 from muniment.kit.errors import UnavailableError
 from muniment.kit.ids import IdMaker
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.pins import list_pins
 from muniment.memory.schema import SCHEMA
 from tests.support.crashes import Crash
@@ -103,7 +104,7 @@ class _Follower(IndexFollower):
     """A follower whose disk is full at times."""
 
     def __init__(self, index: LexicalIndex, disk: _ForgetfulDisk, chance: random.Random) -> None:
-        super().__init__(index, fill_in_background=False)
+        super().__init__(index, EpisodesAndPins(), fill_in_background=False)
         self._disk = disk
         self._chance = chance
 

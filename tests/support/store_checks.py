@@ -11,10 +11,11 @@ import pytest
 
 from muniment.kit.context import CallContext
 from muniment.kit.errors import PreconditionError
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.store import Reader, Schema, Store, read_feed, unpack
 from muniment.kit.store.chain import chain_hash
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.recall import recall
 from muniment.v1 import memory_pb2
 
@@ -84,7 +85,7 @@ def demand_same_index(
 ) -> None:
     """Fail where a filled index has or answers anything else than one that is made anew."""
     anew = LexicalIndex(None)
-    follower = IndexFollower(anew, fill_in_background=False)
+    follower = IndexFollower(anew, EpisodesAndPins(), fill_in_background=False)
     follower.catch_up(store.read)
     while follower.fill(store.read):
         pass

@@ -25,13 +25,14 @@ from muniment.kit.clock import SystemClock
 from muniment.kit.context import CallContext
 from muniment.kit.errors import MunimentError
 from muniment.kit.ids import IdMaker
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.logging import configure_logging
 from muniment.kit.randomness import SystemRandomness
 from muniment.kit.store import Once, Protection, Store, StoreOptions, Writer
 from muniment.kit.store.disk import SystemDisk
 from muniment.memory.episodes import append_episode, prepare_episode
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.schema import SCHEMA
 from muniment.v1 import memory_pb2
 
@@ -107,7 +108,9 @@ def open_store(order: Order) -> Store:
             disk=FailingDisk(order.failing, order.seed),
         ),
     )
-    store.follow(IndexFollower(LexicalIndex(folder / "index" / "lexical.sqlite3")))
+    store.follow(
+        IndexFollower(LexicalIndex(folder / "index" / "lexical.sqlite3"), EpisodesAndPins())
+    )
     return store
 
 

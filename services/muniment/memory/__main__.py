@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from muniment.kit.clock import Clock, SystemClock
 from muniment.kit.home_key import KeyShelf
 from muniment.kit.ids import IdMaker
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex, delete_index
 from muniment.kit.maintenance import MaintenanceServicer
 from muniment.kit.paths import Home
@@ -24,7 +25,7 @@ from muniment.kit.store.migration import open_store
 from muniment.kit.store.schemas import peek_schema
 from muniment.kit.stores import MEMORY_STORE, hold_stores
 from muniment.memory import limits
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.migrations import MIGRATIONS
 from muniment.memory.purge import Purger
 from muniment.memory.schema import SCHEMA
@@ -47,7 +48,7 @@ async def _serve(home: Home, settings: Settings, disk: Disk, loop: WriterLoop) -
     clock, randomness = SystemClock(), SystemRandomness()
     store = _open_store(home, settings, clock, randomness, disk, loop)
     index = _open_index(home, store)
-    follower = IndexFollower(index)
+    follower = IndexFollower(index, EpisodesAndPins())
 
     def rebuild_index(report: Report) -> int:
         return _rebuild_index(store, index, follower, report)

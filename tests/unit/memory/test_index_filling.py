@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.store import Reader
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from tests.support.bare_memory import BareMemory, a_bare_memory
 
 STAYS, GOES = "proj_0000000000000001", "proj_0000000000000002"
@@ -37,7 +38,7 @@ def index() -> Iterator[LexicalIndex]:
 @pytest.fixture
 def follower(memory: BareMemory, index: LexicalIndex) -> IndexFollower:
     """One that has only begun."""
-    follower = IndexFollower(index, fill_in_background=False)
+    follower = IndexFollower(index, EpisodesAndPins(), fill_in_background=False)
     follower.catch_up(memory.store.read)
     return follower
 

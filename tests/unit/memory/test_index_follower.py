@@ -16,11 +16,12 @@ import pytest
 
 from muniment.kit.errors import UnavailableError
 from muniment.kit.ids import IdMaker
+from muniment.kit.index import following
+from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import Document, LexicalIndex, Progress
 from muniment.kit.store import Reader, Store, StoreOptions, pack
 from muniment.kit.store.folders import NEW_LIFE
-from muniment.memory import indexing
-from muniment.memory.indexing import IndexFollower
+from muniment.memory.indexing import EpisodesAndPins
 from tests.support.seams import FakeClock, SeededRandomness
 from tests.support.store_checks import answer, demand_same_index
 from tests.support.store_model import CONTEXT, SCHEMA, Hands, Step
@@ -55,7 +56,7 @@ class World:
         )
         if with_index:
             self.index = LexicalIndex(self.path)
-            self.follower = IndexFollower(self.index, fill_in_background=False)
+            self.follower = IndexFollower(self.index, EpisodesAndPins(), fill_in_background=False)
             self.stepped.store.follow(self.follower)
 
     def close(self) -> None:
@@ -142,7 +143,7 @@ def test_a_rule_that_is_taken_back_leaves_no_trace_in_the_weights(world: World) 
 def test_one_that_is_far_behind_begins_anew_and_says_what_it_lacks(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "_FROM_FEED_CHANGES", 10)
+    monkeypatch.setattr(following, "_FROM_FEED_CHANGES", 10)
     world.close()
     world.open(with_index=False)
     world.commit(20, "lantern")
@@ -162,7 +163,7 @@ def test_one_that_is_far_behind_begins_anew_and_says_what_it_lacks(
 def test_a_batch_larger_than_that_is_followed_from_the_feed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "_FROM_FEED_CHANGES", 7)
+    monkeypatch.setattr(following, "_FROM_FEED_CHANGES", 7)
     portions: list[int] = []
     apply = LexicalIndex.apply
 
@@ -258,7 +259,7 @@ def test_a_feed_that_cannot_be_believed_is_not_followed(world: World, harm: str)
 
     world.stepped.raw(do_harm)
     world.index = LexicalIndex(world.path)
-    world.follower = IndexFollower(world.index, fill_in_background=False)
+    world.follower = IndexFollower(world.index, EpisodesAndPins(), fill_in_background=False)
     world.stepped.store.follow(world.follower)
     world.fill()
     assert world.found("lantern") == {6, 7, 8}
@@ -303,7 +304,7 @@ def emptied(world: World) -> None:
 def test_the_newest_are_filled_first_while_commits_go_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "_PORTION_EPISODES", 4)
+    monkeypatch.setattr(following, "_PORTION_DOCUMENTS", 4)
     world.commit(15, "lantern")
     emptied(world)
     committed, below = 20, 21
@@ -319,7 +320,7 @@ def test_the_newest_are_filled_first_while_commits_go_on(
 def test_who_is_killed_in_the_middle_goes_on_there(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "_PORTION_EPISODES", 4)
+    monkeypatch.setattr(following, "_PORTION_DOCUMENTS", 4)
     world.commit(15, "lantern")
     emptied(world)
     for below in (17, 13, 9, 5, 0):
@@ -376,7 +377,7 @@ def test_the_background_fills_while_many_write(threaded: Store) -> None:
     hands = Hands(FakeClock(step_ns=1000), IdMaker(FakeClock(), SeededRandomness()))
     commit_to(threaded, hands, 300, "harbour")
     index = LexicalIndex(None)
-    follower = IndexFollower(index)
+    follower = IndexFollower(index, EpisodesAndPins())
     threaded.follow(follower)
     for number in range(20):
         commit_to(threaded, hands, 2, f"lantern {number}")
@@ -393,11 +394,11 @@ def test_the_background_fills_while_many_write(threaded: Store) -> None:
 def test_who_waits_for_an_answer_goes_before_the_background(
     threaded: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "_PORTION_EPISODES", 5)
+    monkeypatch.setattr(following, "_PORTION_DOCUMENTS", 5)
     hands = Hands(FakeClock(step_ns=1000), IdMaker(FakeClock(), SeededRandomness()))
     commit_to(threaded, hands, 100, "harbour")
     index = WatchedIndex()
-    follower = IndexFollower(index, fill_in_background=False)
+    follower = IndexFollower(index, EpisodesAndPins(), fill_in_background=False)
     follower.catch_up(threaded.read)
     index.order.clear()
     index.holds = True
@@ -426,7 +427,7 @@ def test_closing_waits_for_the_background_though_somebody_else_filled_the_rest(
     hands = Hands(FakeClock(step_ns=1000), IdMaker(FakeClock(), SeededRandomness()))
     commit_to(threaded, hands, 100, "harbour")
     index = LexicalIndex(None)
-    follower = IndexFollower(index)
+    follower = IndexFollower(index, EpisodesAndPins())
     closing: threading.Event = vars(follower)["_closing"]
     reads = threading.Event()
 
@@ -454,7 +455,7 @@ def test_closing_ends_the_filling_and_the_next_start_goes_on(tmp_path: Path) -> 
     world.path.unlink()
     world.open(with_index=False)
     world.index = LexicalIndex(world.path)
-    follower = IndexFollower(world.index)
+    follower = IndexFollower(world.index, EpisodesAndPins())
     world.stepped.store.follow(follower)
     follower.close()
     world.close()
