@@ -13,6 +13,11 @@ run: setup  ## Play the first session of examples/ against a home of its own
 test: setup  ## Run the unit tests, integration and fault tests, two files at a time
 	@.venv/bin/pytest -n 2 --dist loadfile
 
+TRANSCRIPTS ?= ../shared/data/records-transcripts
+
+test-contract: setup  ## Replay recorded conversations with the vault reference's program
+	@MUNIMENT_TEST_TRANSCRIPTS=$(abspath $(TRANSCRIPTS)) .venv/bin/pytest tests/contract
+
 test-orphans: setup  ## End harnesses 50 times with commits under way, as CI does 12 times
 	@MUNIMENT_TEST_ORPHANS=50 .venv/bin/pytest tests/faults/test_orphans.py
 
@@ -42,6 +47,12 @@ bench-front: setup  ## Measure how soon a harness has its first answers
 bench-restart: setup  ## Measure a restart with 100,000 sealed episodes
 	@$(PY) -m benchmarks.restart --plain
 
+bench-records: setup  ## Measure records beside the predecessor's; minutes, or hours with FULL=--full
+	@$(PY) -m benchmarks.records $(FULL)
+
+bench-typed-search: setup  ## Score the verdicts of typed search on labelled questions, beside the predecessor's
+	@$(PY) -m benchmarks.typed_search
+
 protos: setup  ## Regenerate the Python beside the contracts
 	scripts/generate-protos protos
 
@@ -54,5 +65,5 @@ lock: setup  ## Re-make requirements.lock; newer versions with UPGRADE=--upgrade
 clean:  ## Remove what the other targets made
 	rm -rf .venv node_modules build dist .*_cache .hypothesis
 
-.PHONY: help setup run test test-orphans test-hosts test-kills lint draw bench-store bench-front \
-	bench-restart protos manifest lock clean
+.PHONY: help setup run test test-contract test-orphans test-hosts test-kills lint draw bench-store \
+	bench-front bench-restart bench-records bench-typed-search protos manifest lock clean

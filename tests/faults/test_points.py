@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from muniment.kit import faults
-from tests.faults import test_fault_points, test_purge, test_store_machine, test_swaps
+from tests.faults import (
+    test_fault_points,
+    test_purge,
+    test_record_points,
+    test_store_machine,
+    test_swaps,
+)
 from tests.support.crashes import Crash, dying_at, fault_points
 
 # Each of these dies at every point that it lists, and fails where one was never reached.
@@ -14,6 +20,8 @@ VISITED = {
     *test_purge.UNDONE,
     *test_swaps.SWAP_POINTS,
     *test_swaps.KEY_POINTS,
+    test_record_points.REPLY_POINT,
+    *test_record_points.GENERATION_POINTS,
 }
 
 

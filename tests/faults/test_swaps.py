@@ -103,7 +103,7 @@ def test_a_restore(home: Home, point: str) -> None:
     fill(home)
     folder = folders_of(home)[0]
     store = open_of(home, folder)
-    backup_store(store, home.path / "copy", quiet)
+    backup_store(store, "small", home.path / "copy", quiet)
     copied = contents(store)
     write_some(store, 30, 40)
     present = contents(store)

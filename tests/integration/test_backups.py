@@ -205,3 +205,25 @@ def test_a_backup_goes_into_a_folder_of_its_own(house: House, copy: Path) -> Non
     inside = house.home.data("memory") / "store" / "copy"
     told = error_of(house.run("backup", str(inside), "--json"))
     assert told["reason"] == "BACKUP_TARGET_INVALID"
+
+
+def test_records_that_cannot_be_opened_are_told_and_brought_back(house: House) -> None:
+    for tenant in ("one", "two"):
+        house.must("records", "remember", "c", "n", "kept", "--tenant", tenant)
+    good, lacking = house.project / "good", house.project / "lacking"
+    assert house.must("backup", str(good))["left_out"] == []
+    described = house.must("records", "tenants")
+    folder = next(Path(one["path"]).parent for one in described if one["tenant"] == "one")
+    assert house.run("down").code == 0
+    (folder / "current").write_bytes(b"\xff\xfe")
+    ran = house.run("verify-store")
+    assert ran.code == 1
+    assert str(folder) in ran.out.decode()
+    ran = house.run("backup", str(lacking))
+    assert ran.code == 1
+    assert str(folder) in ran.err
+    assert len(list(lacking.glob("records/*/manifest.json"))) == 1
+    house.must("restore", str(good))
+    assert house.run("verify-store").code == 0
+    for tenant in ("one", "two"):
+        assert len(house.must("records", "list", "--tenant", tenant)) == 1

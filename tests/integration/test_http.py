@@ -12,6 +12,7 @@ import pytest
 
 from muniment.bridge.eras import SUPPORTED_VERSIONS
 from muniment.bridge.framing import LINE_LIMIT_BYTES
+from muniment.bridge.protocol import INSTRUCTIONS
 from tests.integration.house import House
 from tests.support.http_client import LEGACY, MODERN, Caller, Reply, modern_meta
 from tests.support.http_server import HttpServer
@@ -134,7 +135,9 @@ def test_what_comes_slowly_delays_nobody(caller: Caller) -> None:
 def test_other_paths_methods_and_types(caller: Caller) -> None:
     message, headers = caller.modern("server/discover")
     assert caller.at("/").post(message, headers).status == 404
-    assert caller.at("/mcp/vault").post(message, headers).status == 404
+    assert caller.at("/mcp/vaults").post(message, headers).status == 404
+    told = caller.at("/mcp/vault").post(message, headers).message["result"]["instructions"]
+    assert told == INSTRUCTIONS["vault"]
     for method in ("GET", "DELETE"):
         assert caller.send(method, None, headers).status == 405
     assert caller.send("PUT", b"{}", headers).status == 405

@@ -74,7 +74,12 @@ class BareMemory:
     ) -> memory_pb2.Episode:
         """Append a turn, as a call does."""
         context = CallContext(
-            project_id, root, session_id, slot_id, "test", "", f"key-{next(_keys)}"
+            project_id=project_id,
+            project_root=root,
+            session_id=session_id,
+            slot_id=slot_id,
+            caller="test",
+            idempotency_key=f"key-{next(_keys)}",
         )
         request = memory_pb2.CommitEpisodeRequest(
             role=role, content=content, tool_name=tool_name, corrects=corrects

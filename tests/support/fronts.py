@@ -157,6 +157,21 @@ class BridgeProcess:
         assert answer is not None, f"request {number} was not answered; {self.said()}"
         return answer
 
+    def answer_of_one(self, *numbers: object, seconds: float = _DEADLINE_SECONDS) -> dict[str, Any]:
+        """The response to whichever of these is answered first; it is not kept.
+
+        Raises:
+            AssertionError: There was none within the time.
+        """
+
+        def found() -> list[object]:
+            return [number for number in numbers if number in self._answers]
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() or self._ended, timeout=seconds)
+            assert found(), f"none of {numbers} was answered; {self.said()}"
+            return self._answers.pop(found()[0])
+
     def result(self, number: int) -> dict[str, Any]:
         """The result of a request that succeeds."""
         answer = self.answer(number)

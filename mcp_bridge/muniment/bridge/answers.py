@@ -116,7 +116,7 @@ class Answers:
         }
 
     def _instructions(self) -> dict[str, object]:
-        text = self._manifest.instructions
+        text = self._manifest.instructions(self._profile)
         return {"instructions": text} if text else {}
 
 

@@ -21,8 +21,12 @@ __all__ = ["checked_arguments"]
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 
 
-def checked_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked_arguments(
+    schema: Mapping[str, Any], arguments: Mapping[str, Any], *, keep_empty: bool = False
+) -> Mapping[str, Any]:
     """The arguments, with whole numbers as int, and absent where they were null or empty.
+
+    With `keep_empty` an empty text is a value like any other.
 
     Raises:
         InvalidArgumentError: One is missing, unknown or of the wrong kind.
@@ -32,7 +36,9 @@ def checked_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -
         name: _as_integer(properties.get(name, {}), value)
         for name, value in arguments.items()
         # Models send every optional argument, as null or "" where they do not use it.
-        if value not in (None, "") or name not in properties or name in schema.get("required", ())
+        if not (value is None or (value == "" and not keep_empty))
+        or name not in properties
+        or name in schema.get("required", ())
     }
     errors = sorted(Draft202012Validator(schema).iter_errors(given), key=_order)
     if errors:
@@ -92,7 +98,11 @@ def _takes(schema: Mapping[str, Any]) -> str:
         "boolean": "true or false",
         "object": "an object",
     }
-    words = kinds.get(str(schema.get("type")), "a value of the schema's type")
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        # The first is meant, the others are forgiven.
+        kind = kind[0]
+    words = kinds.get(str(kind), "any JSON value")
     if schema.get("minLength"):
         words += " that is not empty"
     if "minimum" in schema:

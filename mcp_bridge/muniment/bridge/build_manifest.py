@@ -46,7 +46,7 @@ def render() -> str:
     server = make_server(CATALOGUE, ListenHandler(InMemorySubscriptionBus()))
     manifest = {
         "version": version("muniment"),
-        "instructions": INSTRUCTIONS,
+        "instructions": dict(INSTRUCTIONS),
         "server_info": _wire(server.server_info),
         "methods": list(_RELAYED),
         "capabilities": {

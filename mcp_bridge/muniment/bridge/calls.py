@@ -23,6 +23,8 @@ __all__ = ["Call", "Greeting"]
 
 _SESSION_VARIABLES = ("MUNIMENT_SESSION", "SAKUR4_SESSION")
 
+_TENANT_VARIABLES = ("MUNIMENT_TENANT", "KINT_TENANT")
+
 # Local models number their calls from 0 in every session; only a longer id is one of a kind.
 _LEAST_CALL_ID_LENGTH = 16
 
@@ -86,6 +88,20 @@ class Call:
             traceparent=str(self.meta.get("traceparent", "")),
         )
         return context, source
+
+    def tenant_context(self) -> CallContext:
+        """The context of the RPCs on records: a tenant, whatever the project.
+
+        Raises:
+            InvalidArgumentError: The tenant is no name.
+        """
+        environment = self.greeting.environment
+        named = (environment[name] for name in _TENANT_VARIABLES if environment.get(name))
+        return CallContext(
+            tenant_id=check_name("tenant", next(named, self.settings.tenant)),
+            caller="bridge",
+            traceparent=str(self.meta.get("traceparent", "")),
+        )
 
     def writing(self, context: CallContext, tool: str, arguments: Mapping[str, Any]) -> CallContext:
         """The context for a write: with an idempotency key.

@@ -116,7 +116,9 @@ class FrontConnection:
         # The place in the lane is taken here, before anything is awaited.
         message = frame["message"]
         method, params = message["method"], message.get("params") or {}
-        ticket = self._lane.enter(*touched(self._worker.catalogue, method, params))
+        ticket = self._lane.enter(
+            *touched(self._worker.catalogue, self._greeting.profile, method, params)
+        )
         task = asyncio.create_task(self._serve(ticket, frame), name=f"call-{arrival}")
         self._tasks[arrival] = task
         if method == LISTEN:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import structlog
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import ValidationError
 
-__all__ = ["as_protocol_error"]
+from muniment.kit.errors import (
+    InvalidArgumentError,
+    MunimentError,
+    NotFoundError,
+)
+from muniment.kit.fence import disarmed
+
+__all__ = ["as_protocol_error", "vault_failure"]
 
 _log = structlog.get_logger()
 
@@ -23,3 +32,23 @@ def as_protocol_error(error: Exception, method: str, *, log: str) -> MCPError:
         return MCPError(INVALID_PARAMS, text, data={"fields": fields})
     _log.error("request failed", method=method, exc_info=error)
     return MCPError(INTERNAL_ERROR, f"the bridge failed on this request; see {log}")
+
+
+_CAP_EXCEEDED = "CAP_EXCEEDED"
+
+
+def vault_failure(error: MunimentError) -> str:
+    """The text of a failed call of the vault reference's tools: JSON, with code and class."""
+    message = error.message if error.field is None else f"{error.field} {error.message}"
+    code, name, recovery = "ERROR", type(error).__name__, error.fix
+    if isinstance(error, InvalidArgumentError):
+        code, name = "VALIDATION_ERROR", "ValidationError"
+    elif isinstance(error, NotFoundError):
+        code, name = "NOT_FOUND", "NotFoundError"
+    elif error.reason == _CAP_EXCEEDED:
+        code, name = _CAP_EXCEEDED, "CapExceededError"
+    # Names in it are of the caller, or were shown to it.
+    told = {"ok": False, "code": code, "error": name, "message": disarmed(message)}
+    if recovery:
+        told["recovery"] = recovery
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))

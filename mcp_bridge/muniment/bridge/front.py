@@ -70,12 +70,14 @@ URI_LIMIT_CHARACTERS = 1000
 PASSED_ON = (
     "CLAUDE_CODE_SESSION_ID",
     "CLAUDE_PROJECT_DIR",
+    "KINT_TENANT",
     "MUNIMENT_PROJECT_ROOT",
     "MUNIMENT_SESSION",
+    "MUNIMENT_TENANT",
     "SAKUR4_PROJECT_ROOT",
     "SAKUR4_SESSION",
 )
-"""Variables by which a harness says what project and session it is in."""
+"""Variables by which a harness says what project and session it is in, and for which tenant."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -20,6 +20,7 @@ class Resource(Enum):
 
     EPISODES = "episodes"
     PINS = "pins"
+    RECORDS = "records"
 
 
 @dataclass(eq=False)

@@ -29,10 +29,9 @@ class Manifest:
         """Version of the package."""
         return str(self._part("version"))
 
-    @property
-    def instructions(self) -> str:
-        """What the harness may show its model, possibly nothing."""
-        return str(self._part("instructions"))
+    def instructions(self, profile: str) -> str:
+        """What the harness may show its model of a profile, possibly nothing."""
+        return str(self._object("instructions").get(profile, ""))
 
     @property
     def server_info(self) -> dict[str, object]:

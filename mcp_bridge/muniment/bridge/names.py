@@ -20,6 +20,8 @@ def safe_name(name: str) -> str:
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that look most like it, best first."""
-    by_safe = {safe_name(one): one for one in known}
+    """The known names that look most like it, best first; of two of a safe name the earlier."""
+    by_safe: dict[str, str] = {}
+    for one in known:
+        by_safe.setdefault(safe_name(one), one)
     return [by_safe[one] for one in get_close_matches(safe_name(name), by_safe, n=3, cutoff=0.4)]

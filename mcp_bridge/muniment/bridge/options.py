@@ -18,7 +18,7 @@ __all__ = [
     "read_options",
 ]
 
-PROFILES = ("context", "core", "all")
+PROFILES = ("context", "vault", "core", "all")
 NAMES = ("reference", "safe")
 
 # Equal to kit.paths.HOME_VARIABLE, whose module costs the front 30 ms; a test compares the two.
@@ -27,20 +27,20 @@ _PROFILE_VARIABLE = "MUNIMENT_PROFILE"
 _NAMES_VARIABLE = "MUNIMENT_NAMES"
 
 HELP = """\
-usage: muniment-mcp [--profile context|core|all] [--names reference|safe] [--home DIR]
+usage: muniment-mcp [--profile context|vault|core|all] [--names reference|safe] [--home DIR]
        muniment-mcp --http HOST:PORT [--token-file FILE] [--tls-certificate FILE --tls-key FILE]
                     [--allow-host HOST:PORT] [--allow-origin URL] [--project DIR] [--home DIR]
 
 Serves Muniment, the memory of an inference host, to an MCP harness on standard input and output,
 or over Streamable HTTP.
 
-  --profile NAME   which tools are listed: context (default), core (few), all
+  --profile NAME   which tools are listed: context (default), vault (records), core (few), all
   --names STYLE    how they are spelt: reference (default for context, has dots),
-                   safe (letters, digits and underscores; the only one for core and all)
+                   safe (letters, digits and underscores; the only one for the others)
   --home DIR       data home (default: MUNIMENT_HOME, else the platform's data folder)
-  --http HOST:PORT serve http://HOST:PORT/mcp (profile context), and /mcp/safe, /mcp/core, /mcp/all;
-                   a caller names its project with ?project=DIR, else it is --project DIR, else the
-                   folder that this was started in
+  --http HOST:PORT serve http://HOST:PORT/mcp (profile context), and /mcp/safe, /mcp/vault,
+                   /mcp/core, /mcp/all; a caller names its project with ?project=DIR, else it is
+                   --project DIR, else the folder that this was started in
   --token-file F   let only those call who send what F holds as `Authorization: Bearer`
   --tls-certificate F, --tls-key F
                    speak HTTPS; off loopback it takes both, and a token

@@ -35,6 +35,42 @@ _TRIGGERS = (
         "Something committed earlier turns out wrong: call {name} with the right statement and"
         " corrects set to the episode_id of the wrong one.",
     ),
+    (
+        "memory_get_state",
+        "You take up earlier work: call {name} with the key that you set, or search for it.",
+    ),
+    (
+        "memory_search",
+        "You are about to rely on something that may be kept as a record: call {name} first. Where"
+        " it returns no rows do what verdict.recovery says, twice at most; then say that it is not"
+        " known.",
+    ),
+    (
+        "memory_recall",
+        "A row was cut, or you know category and name: call {name} with both for all of it.",
+    ),
+    (
+        "memory_remember",
+        "You learn something that will hold beyond this session: call {name}. The same category"
+        " and name replace what was there, so read it before you change a part.",
+    ),
+    (
+        "memory_set_state",
+        "What you are working on changes: call {name}; what was under that key is gone.",
+    ),
+    (
+        "memory_record_event",
+        "Something happened or was decided: call {name}, with category and name of the record that"
+        " it is about.",
+    ),
+    (
+        "memory_forget",
+        "A record no longer holds: call {name} with the reason.",
+    ),
+    (
+        "memory_list",
+        "You want an overview: call {name}; total says how many there are.",
+    ),
 )
 
 
@@ -43,7 +79,10 @@ def preamble(catalogue: Catalogue, profile: str, names: str) -> str:
     listed = {
         tool.name: catalogue.spelled(tool, profile, names) for tool in catalogue.listed(profile)
     }
-    triggers = [text.format(name=listed[tool]) for tool, text in _TRIGGERS if tool in listed]
+    if profile == "all":
+        # There one tool recalls turns and records.
+        listed["memory.recall"] = listed.get("memory_recall", "")
+    triggers = [text.format(name=listed[tool]) for tool, text in _TRIGGERS if listed.get(tool)]
     numbered = [f"{number}. {text}" for number, text in enumerate(triggers, start=1)]
     return "\n".join(
         (

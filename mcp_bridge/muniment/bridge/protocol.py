@@ -21,18 +21,35 @@ from mcp.shared.exceptions import MCPError
 
 from muniment.bridge.arguments import checked_arguments
 from muniment.bridge.calls import Call
-from muniment.bridge.catalogue import Catalogue, Tool
+from muniment.bridge.catalogue import PROFILES, VAULT_FAMILY, Catalogue, Tool
+from muniment.bridge.failures import vault_failure
 from muniment.bridge.names import near_names
 from muniment.bridge.prompts import PREAMBLE, PREAMBLE_DESCRIPTION, preamble
 from muniment.bridge.resources import RESOURCES, TEXT, find_resource
 from muniment.kit.errors import InvalidArgumentError, MunimentError
+from muniment.kit.fence import disarmed
 
 __all__ = ["INSTRUCTIONS", "listed_prompts", "listed_templates", "listed_tools", "make_server"]
 
-INSTRUCTIONS = (
+_PREAMBLE_SAYS = " The prompt sakur4_system_preamble says when to call what."
+_TURNS = (
     "Memory that survives compaction: commit every turn, pin rules as they are stated, recall"
-    " instead of guessing. The prompt sakur4_system_preamble says when to call what."
+    " instead of guessing." + _PREAMBLE_SAYS
 )
+
+INSTRUCTIONS: Mapping[str, str] = {
+    "context": _TURNS,
+    "vault": (
+        "Records that outlive the session: search before you rely on one, remember what will hold,"
+        " forget what no longer does." + _PREAMBLE_SAYS
+    ),
+    "core": _TURNS,
+    "all": (
+        "Memory that survives compaction: commit turns, pin rules, recall what was said; remember"
+        " facts as records, and search them." + _PREAMBLE_SAYS
+    ),
+}
+"""What a harness may show its model, by profile: it names what the profile lists."""
 
 _PUBLIC = CacheHint(ttl_ms=300_000, scope="public")
 _LISTED = CacheHint(ttl_ms=10_000, scope="private")
@@ -62,14 +79,16 @@ class _Server(Server[Call]):
         return capabilities
 
 
-def make_server(catalogue: Catalogue, listening: ListenHandler) -> Server[Call]:
+def make_server(
+    catalogue: Catalogue, listening: ListenHandler, profile: str = PROFILES[0]
+) -> Server[Call]:
     """The SDK's server for the catalogue, which tells who listens of changes."""
     handlers = _Handlers(catalogue)
     return _Server(
         "muniment",
         version=version("muniment"),
         title="Muniment",
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS[profile],
         cache_hints=CACHE_HINTS,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
@@ -120,10 +139,11 @@ class _Handlers:
     async def call_tool(
         self, ctx: _Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        tool = self._catalogue.find(params.name)
+        call, arguments = ctx.lifespan_context, params.arguments or {}
+        tool = self._catalogue.find(params.name, call.greeting.profile, arguments)
         if tool is None:
-            raise _unknown_tool(self._catalogue, params.name, ctx.lifespan_context)
-        return await _run_tool(tool, ctx.lifespan_context, params.arguments or {})
+            raise _unknown_tool(self._catalogue, params.name, call)
+        return await _run_tool(tool, call, arguments)
 
     async def read_resource(
         self, ctx: _Context, params: types.ReadResourceRequestParams
@@ -211,11 +231,17 @@ def listed_templates() -> list[types.ResourceTemplate]:
 
 
 async def _run_tool(tool: Tool, call: Call, arguments: dict[str, Any]) -> types.CallToolResult:
+    in_vault = tool.family == VAULT_FAMILY
     try:
-        outcome = await tool.run(call, checked_arguments(tool.input_schema, arguments))
-    except InvalidArgumentError as error:
-        raise _protocol_error(error) from error
+        checked = checked_arguments(tool.input_schema, arguments, keep_empty=in_vault)
+        outcome = await tool.run(call, checked)
     except MunimentError as error:
+        if in_vault:
+            _log.warning("tool failed", tool=tool.name, reason=error.reason)
+            text = types.TextContent(type="text", text=vault_failure(error))
+            return types.CallToolResult(content=[text], is_error=True)
+        if isinstance(error, InvalidArgumentError):
+            raise _protocol_error(error) from error
         _log.warning("tool failed", tool=tool.name, reason=error.reason)
         text = types.TextContent(type="text", text=str(error))
         return types.CallToolResult(content=[text], is_error=True)
@@ -235,10 +261,12 @@ def _no_resource() -> InvalidArgumentError:
 
 def _unknown_tool(catalogue: Catalogue, name: str, call: Call) -> MCPError:
     profile, names = call.greeting.profile, call.greeting.names
+    listed = [catalogue.spelled(tool, profile, names) for tool in catalogue.listed(profile)]
     known = [catalogue.spelled(tool, profile, names) for tool in catalogue.tools]
-    near = near_names(name, known) or known
+    near = near_names(name, listed) or near_names(name, known) or listed
+    told = disarmed(name[:100])
     return MCPError(
-        types.INVALID_PARAMS, f"name: there is no tool {name[:100]}; nearest: {', '.join(near)}"
+        types.INVALID_PARAMS, f"name: there is no tool {told}; nearest: {', '.join(near)}"
     )
 
 

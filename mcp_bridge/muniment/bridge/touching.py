@@ -16,10 +16,12 @@ _Touched = tuple[frozenset[Resource], frozenset[Resource]]
 _NOTHING: _Touched = frozenset(), frozenset()
 
 
-def touched(catalogue: Catalogue, method: str, params: Mapping[str, Any]) -> _Touched:
+def touched(catalogue: Catalogue, profile: str, method: str, params: Mapping[str, Any]) -> _Touched:
     """What the request reads, and what it writes; nothing, where it is none that we know."""
     if method == "tools/call" and isinstance(params.get("name"), str):
-        tool = catalogue.find(params["name"])
+        arguments = params.get("arguments")
+        given = arguments if isinstance(arguments, dict) else {}
+        tool = catalogue.find(params["name"], profile, given)
         return _NOTHING if tool is None else (tool.reads, tool.writes)
     if method == "resources/read" and isinstance(params.get("uri"), str):
         try:

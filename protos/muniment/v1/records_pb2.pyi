@@ -673,17 +673,22 @@ Global___RestoreArchivedRequest: _TypeAlias = RestoreArchivedRequest  # noqa: Y0
 class RestoreArchivedResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    ENTITY_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def entity(self) -> Global___Entity: ...
+    ID_FIELD_NUMBER: _builtins.int
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    category: _builtins.str
+    name: _builtins.str
     def __init__(
         self,
         *,
-        entity: Global___Entity | None = ...,
+        id: _builtins.str = ...,
+        category: _builtins.str = ...,
+        name: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entity", b"entity"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "id", b"id", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1626,7 +1631,9 @@ class ExportRecordsResponse(_message.Message):
     def records(self) -> _containers.RepeatedCompositeFieldContainer[Global___Record]: ...
     @_builtins.property
     def end(self) -> Global___ExportEnd:
-        """On the last message: what the export is of."""
+        """On the first message, which has no records, and with the counts on the last: what the export
+        is of.
+        """
 
     def __init__(
         self,
@@ -1939,20 +1946,50 @@ class ListTenantsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TENANTS_FIELD_NUMBER: _builtins.int
+    UNOPENED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def tenants(self) -> _containers.RepeatedCompositeFieldContainer[Global___TenantDescription]: ...
+    @_builtins.property
+    def unopened(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnopenedRecords]:
+        """Records that are on the disk and could not be opened."""
+
     def __init__(
         self,
         *,
         tenants: _abc.Iterable[Global___TenantDescription] | None = ...,
+        unopened: _abc.Iterable[Global___UnopenedRecords] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["tenants", b"tenants"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["tenants", b"tenants", "unopened", b"unopened"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListTenantsResponse: _TypeAlias = ListTenantsResponse  # noqa: Y015
+
+@_typing.final
+class UnopenedRecords(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    TROUBLE_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """The tenant's folder; whose it is cannot be told."""
+    trouble: _builtins.str
+    """Why, for people."""
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        trouble: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "trouble", b"trouble"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnopenedRecords: _TypeAlias = UnopenedRecords  # noqa: Y015
 
 @_typing.final
 class TenantDescription(_message.Message):

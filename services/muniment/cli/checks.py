@@ -38,7 +38,7 @@ _START_SECONDS = 15
 
 _PREDECESSORS = ("KINT_", "SAKUR4_", "SIBYL_")
 _OTHER_STORE = "SIBYL_MEMORY_DB"
-_UNDERSTOOD = frozenset({_OTHER_STORE, "SAKUR4_PROJECT_ROOT", "SAKUR4_SESSION"})
+_UNDERSTOOD = frozenset({_OTHER_STORE, "KINT_TENANT", "SAKUR4_PROJECT_ROOT", "SAKUR4_SESSION"})
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,11 @@ def _check_variables() -> Iterator[Finding]:
 def _check_other_store() -> Iterator[Finding]:
     named = os.environ.get(_OTHER_STORE)
     if named and Path(named).exists():
-        told = f"{_OTHER_STORE} names {named}: another program's store, never written from here"
+        take = f"muniment records import-from {shlex.quote(named)}"
+        told = (
+            f"{_OTHER_STORE} names {named}: another program's store, never written from here;"
+            f" to take its records over: {take}"
+        )
         yield Finding("environment", "ok", told)
     elif named:
         told = f"{_OTHER_STORE} names {named}, which does not exist"

@@ -17,6 +17,8 @@ _COMMAND = "muniment-mcp"
 
 _KEY_VARIABLES = ("MUNIMENT_KEY_STORE", "MUNIMENT_KEY_FOLDER")
 """Settings without which services would not find the home's key, or make another."""
+_CALLER_VARIABLES = ("MUNIMENT_TENANT", "KINT_TENANT", "MUNIMENT_PROFILE")
+"""Without them a harness would see other records, or other tools, than are meant here."""
 
 
 def bridge_command() -> Path | None:
@@ -28,7 +30,7 @@ def bridge_command() -> Path | None:
 
 
 def registrations(home: Home, command: Path) -> dict[str, str]:
-    """What to run or to paste, by harness; home and key are named where one might miss them."""
+    """What to run or to paste, by harness; variables are named where it needs them."""
     program, variables = str(command), _variables(home)
     claude = ["claude", "mcp", "add", "--scope", "user", "muniment"]
     codex = [
@@ -55,7 +57,9 @@ def _variables(home: Home) -> dict[str, str]:
     """What a harness has to pass on, since it may be who starts the services."""
     variables = {} if _finds_without_variables(home) else {HOME_VARIABLE: str(home.path)}
     return variables | {
-        name: value for name in _KEY_VARIABLES if (value := os.environ.get(name, ""))
+        name: value
+        for name in _KEY_VARIABLES + _CALLER_VARIABLES
+        if (value := os.environ.get(name, ""))
     }
 
 

@@ -79,14 +79,13 @@ def show_id(context: typer.Context, json: Json = False) -> None:
 def _give_key(home: Home, shelf: KeyShelf, *, sealed: bool, what: str, json: bool) -> None:
     from muniment.cli.standstill import standstill
     from muniment.kit.home_key import HomeKey
-    from muniment.kit.index.lexical import delete_index
     from muniment.kit.key_change import change_key, finish_change, stores_with_data
     from muniment.kit.randomness import SystemRandomness
-    from muniment.kit.stores import STORES
+    from muniment.kit.stores import delete_indexes, store_folders
 
     randomness = SystemRandomness()
     with progress(what) as report, standstill(home):
-        folders = stores_with_data([store.folder(home) for store in STORES])
+        folders = stores_with_data(store_folders(home))
         key = shelf.load_next()
         finished = key is not None
         if key is not None:
@@ -96,8 +95,7 @@ def _give_key(home: Home, shelf: KeyShelf, *, sealed: bool, what: str, json: boo
             key = HomeKey.make(randomness, sealed=sealed)
             change_key(shelf, key, folders, randomness, report)
         if key.sealed:
-            for store in STORES:
-                delete_index(store.index(home))
+            delete_indexes(home)
             _delete_logs(home)
     told = _told(shelf, key) | {
         "stores": [str(folder) for folder in folders],
@@ -139,11 +137,10 @@ def _delete_logs(home: Home) -> None:
 def _in_the_clear(home: Home) -> list[Path]:
     """Stores that the home keeps from before it was sealed."""
     from muniment.kit.store.schemas import peek_schema
-    from muniment.kit.stores import STORES
+    from muniment.kit.stores import store_folders
 
     found = []
-    for store in STORES:
-        folder = store.folder(home)
+    for folder in store_folders(home):
         for kept in sorted(folder.parent.glob(f"{folder.name}.*")):
             schema = peek_schema(kept)
             if schema is not None and not schema.sealed:
@@ -163,13 +160,13 @@ def open_shelf(home: Home) -> KeyShelf:
 
 def _present(home: Home, shelf: KeyShelf) -> HomeKey:
     from muniment.kit.store.schemas import peek_schema
-    from muniment.kit.stores import STORES
+    from muniment.kit.stores import store_folders
 
     key = shelf.load()
     if key is not None:
         return key
-    for store in STORES:
-        stored = peek_schema(store.folder(home))
+    for folder in store_folders(home):
+        stored = peek_schema(folder)
         if stored is not None and stored.key_id:
             # It had one, which is not where it should be.
             return shelf.load_for(stored)

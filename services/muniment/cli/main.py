@@ -21,6 +21,7 @@ from muniment.cli import (
     maintenance,
     memory,
     metrics,
+    records,
     transfer,
 )
 from muniment.cli.output import print_error
@@ -72,6 +73,7 @@ for command in (
 app.command(name="import")(transfer.import_)
 app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="key")
+app.add_typer(records.app, name="records")
 
 
 def _print_version(wanted: bool) -> None:

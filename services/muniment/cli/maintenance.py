@@ -1,9 +1,9 @@
-"""Verifying the store, and making its index anew."""
+"""Verifying the stores, and making their indexes anew."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from muniment.cli.output import Json, print_json, print_table, print_text, progr
 from muniment.kit.paths import Home
 
 if TYPE_CHECKING:
-    from muniment.v1 import maintenance_pb2
+    from muniment.v1 import maintenance_pb2, records_pb2
 
 __all__ = ["reindex", "verify_store"]
 
@@ -19,43 +19,63 @@ _COLUMNS = ["what", "table", "which", "found"]
 
 
 def verify_store(context: typer.Context, json: Json = False) -> None:
-    """Prove that the store is what was written to it, and say what is not.
+    """Prove that the stores are what was written to them, and say what is not.
 
     Every row is held against its check, the feed against its chain, the tables against the feed
     and each other, the index against the tables. The exit code is 1 where something is wrong.
     """
     # gRPC and the contracts take half a second to import, and other commands do without.
-    from muniment.cli.answers import memory_clients
-    from muniment.kit.context import CallContext
-    from muniment.workflows import maintenance
 
     home: Home = context.obj
-    findings: list[maintenance_pb2.Finding] = []
-
-    async def verify() -> maintenance_pb2.VerifyResult:
-        async with memory_clients(home) as clients:
-            with progress("verifying the store") as report:
-                return await maintenance.verify_store(
-                    clients, CallContext(caller="cli"), report, findings.append
-                )
-
-    result = asyncio.run(verify())
-    told = [_as_told(one) for one in findings]
+    told = asyncio.run(_verify(home))
     if json:
-        print_json(
-            {
-                "findings": told,
-                "not_listed": result.findings - len(findings),
-                "rows": result.rows,
-                "changes": result.changes,
-                "position": result.position,
-                "incarnation": result.incarnation,
-            }
-        )
+        first, *others = told
+        print_json(first | {"records": others})
     else:
-        _print_findings(told, result)
-    if result.findings:
+        for one in told:
+            _print_findings(one)
+    if any(one["findings"] for one in told):
         raise typer.Exit(1)
+
+
+async def _verify(home: Home) -> list[dict[str, Any]]:
+    """What was found in the memory's store, then in the records of each tenant."""
+    # gRPC and the contracts take half a second to import, and other commands do without.
+    from muniment.cli.answers import memory_clients
+    from muniment.workflows import maintenance
+    from muniment.workflows.records import every_store, unopened_records
+
+    told = []
+    async with memory_clients(home) as clients:
+        for context in await every_store(clients, "cli"):
+            findings: list[maintenance_pb2.Finding] = []
+            what = f"the records of {context.tenant_id}" if context.tenant_id else "the store"
+            with progress(f"verifying {what}") as report:
+                result = await maintenance.verify_store(clients, context, report, findings.append)
+            told.append(
+                {
+                    "findings": [_as_told(one) for one in findings],
+                    "not_listed": result.findings - len(findings),
+                    "rows": result.rows,
+                    "changes": result.changes,
+                    "position": result.position,
+                    "incarnation": result.incarnation,
+                    **({"tenant": context.tenant_id} if context.tenant_id else {}),
+                }
+            )
+        told += [_told_unopened(one) for one in await unopened_records(clients, "cli")]
+    return told
+
+
+def _told_unopened(one: records_pb2.UnopenedRecords) -> dict[str, Any]:
+    found = {
+        "kind": "store_unreadable",
+        "table": "",
+        "key": "",
+        "found": f"the records in {one.path} cannot be opened: {one.trouble}",
+        "mend": "bring back a backup with `muniment restore`",
+    }
+    return {"findings": [found], "not_listed": 0, "rows": 0, "changes": 0, "folder": one.path}
 
 
 def _as_told(finding: maintenance_pb2.Finding) -> dict[str, str]:
@@ -71,41 +91,46 @@ def _as_told(finding: maintenance_pb2.Finding) -> dict[str, str]:
     }
 
 
-def _print_findings(told: list[dict[str, str]], result: maintenance_pb2.VerifyResult) -> None:
-    looked = f"{result.rows} rows and {result.changes} changes were looked at"
-    if not result.findings:
-        print_text(f"all is as it was written; {looked}")
+def _print_findings(one: dict[str, Any]) -> None:
+    looked = f"{one['rows']} rows and {one['changes']} changes were looked at"
+    where = f" in the records of {one['tenant']}" if "tenant" in one else ""
+    where = f" in {one['folder']}" if "folder" in one else where
+    told, left = one["findings"], one["not_listed"]
+    if not told:
+        print_text(f"all is as it was written{where}; {looked}")
         return
-    rows = [[one["kind"], one["table"], one["key"] or "-", one["found"]] for one in told]
+    rows = [[found["kind"], found["table"], found["key"] or "-", found["found"]] for found in told]
     print_table(_COLUMNS, rows)
-    left = result.findings - len(told)
-    print_text(f"\n{result.findings} findings; {looked}")
+    print_text(f"\n{len(told) + left} findings{where}; {looked}")
     if left:
         print_text(f"{left} findings more of the same kinds are not listed")
     print_text("\nto mend it:")
     ways: dict[str, set[str]] = {}
-    for one in told:
-        ways.setdefault(one["mend"], set()).add(one["table"] or "store")
+    for found in told:
+        ways.setdefault(found["mend"], set()).add(found["table"] or "store")
     for way, tables in ways.items():
         print_text(f"  {', '.join(sorted(tables))}: {way}")
 
 
 def reindex(context: typer.Context, json: Json = False) -> None:
-    """Make the search index anew from the store.
+    """Make the search indexes anew from the stores.
 
-    Meanwhile recall finds what is indexed already, the newest first.
+    Meanwhile recall and search find what is indexed already, the newest first.
     """
     from muniment.cli.answers import memory_clients
-    from muniment.kit.context import CallContext
     from muniment.workflows import maintenance
+    from muniment.workflows.records import every_store
 
     home: Home = context.obj
 
     async def rebuild() -> int:
+        documents = 0
         async with memory_clients(home) as clients:
-            with progress("making the index anew") as report:
-                result = await maintenance.rebuild_index(clients, CallContext(caller="cli"), report)
-        return result.documents
+            for one in await every_store(clients, "cli"):
+                with progress("making the index anew") as report:
+                    result = await maintenance.rebuild_index(clients, one, report)
+                documents += result.documents
+        return documents
 
     documents = asyncio.run(rebuild())
     if json:

@@ -46,8 +46,18 @@ _STYLES = {
 }
 """Words that stand out where they are a whole cell."""
 
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+"""Line ends and changes of direction that Unicode has besides: text would not stand as it is."""
+
+_CONTROLS = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))},
+    **{code: f"\\u{code:04x}" for code in _DIRECTIONS},
+}
 _CONTROLS_BUT_LAYOUT = {code: text for code, text in _CONTROLS.items() if chr(code) not in "\n\t"}
+
+
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_DIRECTIONS)}
+"""JSON escapes the others itself."""
 
 
 def printable(text: str, *, one_line: bool = True) -> str:
@@ -56,8 +66,8 @@ def printable(text: str, *, one_line: bool = True) -> str:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print a value as JSON; what drives a terminal is escaped in it, and means the same."""
+    print(json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPED))
 
 
 def print_text(text: str) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from muniment.cli.files import PIPE, readable, writable
 from muniment.cli.memory import Project
 from muniment.cli.output import Json, print_json, print_text, print_warning, printable, progress
 from muniment.kit.errors import InvalidArgumentError, PreconditionError
-from muniment.kit.files import replacing_file
 from muniment.kit.paths import Home
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from muniment.v1 import memory_pb2
 
 __all__ = ["export", "import_", "purge"]
-
-_PIPE = "-"
 
 _SHOWN_REMARKS = 20
 """More are counted; --json has them."""
@@ -33,7 +30,7 @@ def export(
     context: typer.Context,
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Where to write; `-` is standard output.")
-    ] = _PIPE,
+    ] = PIPE,
     project: Project = Path(),
     project_id: Annotated[
         str | None,
@@ -54,13 +51,13 @@ def export(
 
     chosen = "" if every else project_id or resolve_project(project).project_id
     home: Home = context.obj
-    with _writable(file) as target:
+    with writable(file) as target:
         call = CallContext(project_id=chosen, caller="cli")
         result = asyncio.run(_export(home, call, target, every=every))
     if json:
-        with redirect_stdout(sys.stderr if file == _PIPE else sys.stdout):
+        with redirect_stdout(sys.stderr if file == PIPE else sys.stdout):
             print_json({"file": file} | _exported(result))
-    elif file != _PIPE:
+    elif file != PIPE:
         print_text(
             f"{file} has {result.episodes} episodes and {result.pins} pins"
             f" of {result.projects} projects"
@@ -119,7 +116,7 @@ def import_(
         if not json and len(remarks) <= _SHOWN_REMARKS:
             print_warning(_remark_text(remark), as_json=False)
 
-    with _readable(file) as (source, size_bytes):
+    with readable(file) as (source, size_bytes):
         result = asyncio.run(_import(home, source, size_bytes, note, revive=revive))
     if json:
         print_json(_imported(result) | {"remarks": [_remark(one) for one in remarks]})
@@ -230,49 +227,6 @@ def _confirm(question: str) -> None:
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         print_text("nothing was purged")
         raise typer.Exit(1)
-
-
-@contextmanager
-def _writable(file: str) -> Iterator[BinaryIO]:
-    """Where to write: standard output, or a file that is whole or not there."""
-    if file == _PIPE:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    path = Path(file)
-    if path.exists() and not path.is_file():
-        raise PreconditionError(
-            f"{file} is no file", reason="FILE_UNUSABLE", field="file", fix="name a file, or `-`"
-        )
-    try:
-        with replacing_file(path) as target:
-            yield target
-    except OSError as error:
-        raise _unusable(file, error) from error
-
-
-@contextmanager
-def _readable(file: str) -> Iterator[tuple[BinaryIO, int]]:
-    """What to read, and how long it is; 0 where that is not known."""
-    if file == _PIPE:
-        if sys.stdin.isatty():
-            raise typer.BadParameter("pipe something in, or name a file", param_hint="FILE")
-        yield sys.stdin.buffer, 0
-        return
-    try:
-        with Path(file).open("rb") as source:
-            yield source, Path(file).stat().st_size
-    except OSError as error:
-        raise _unusable(file, error) from error
-
-
-def _unusable(file: str, error: OSError) -> PreconditionError:
-    return PreconditionError(
-        f"{file} cannot be used: {error.strerror or error}",
-        reason="FILE_UNUSABLE",
-        field="file",
-        fix="check its name, its folder and the disk's space",
-    )
 
 
 def _remark(remark: memory_pb2.ImportRemark) -> dict[str, Any]:

@@ -22,6 +22,7 @@ class CallContext:
 
     project_id: str = ""
     project_root: str = ""
+    tenant_id: str = ""
     session_id: str = ""
     slot_id: int = 0
     caller: str = ""
@@ -33,6 +34,7 @@ class CallContext:
         message = common_pb2.CallContext(
             project_id=self.project_id,
             project_root=self.project_root,
+            tenant_id=self.tenant_id,
             session_id=self.session_id,
             slot_id=self.slot_id,
             caller=self.caller,
@@ -61,12 +63,13 @@ class CallContext:
         context = cls(
             project_id=message.project_id,
             project_root=message.project_root,
+            tenant_id=message.tenant_id,
             session_id=message.session_id,
             slot_id=message.slot_id,
             caller=message.caller,
             traceparent=message.traceparent,
             idempotency_key=message.idempotency_key,
         )
-        for field in ("project_id", "session_id", "idempotency_key"):
+        for field in ("project_id", "tenant_id", "session_id", "idempotency_key"):
             check_name(field, getattr(context, field))
         return context

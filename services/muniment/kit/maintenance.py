@@ -9,18 +9,20 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
 
+from muniment.kit.interceptors import call_context
 from muniment.kit.progress import Report
 from muniment.kit.store import Store
 from muniment.kit.store.backup import backup_store
 from muniment.kit.store.verify import DomainChecks, verify_store
 from muniment.v1 import maintenance_pb2, maintenance_pb2_grpc
 
-__all__ = ["MaintenanceServicer"]
+__all__ = ["Keeping", "MaintenanceServicer"]
 
 _REST_SECONDS = 0.0005
 """How long work rests at each report, so that the calls of others get their turn."""
@@ -29,22 +31,31 @@ T = TypeVar("T")
 _Call = grpc.aio.ServicerContext[Any, Any]
 
 
-class MaintenanceServicer(maintenance_pb2_grpc.MaintenanceServiceServicer):
-    """Serves the contract from one store, with what its service knows of it."""
+@dataclass(frozen=True)
+class Keeping:
+    """A store, and what is known of it."""
 
-    def __init__(
-        self, store: Store, checks: DomainChecks, rebuild_index: Callable[[Report], int]
-    ) -> None:
-        """`rebuild_index` makes the index anew, and says how many documents it has then."""
-        self._store = store
-        self._checks = checks
-        self._rebuild_index = rebuild_index
+    name: str
+    """What its backups are called by."""
+    store: Store
+    checks: DomainChecks
+    rebuild_index: Callable[[Report], int]
+    """Makes the index anew, and says how many documents it has then."""
+
+
+class MaintenanceServicer(maintenance_pb2_grpc.MaintenanceServiceServicer):
+    """Serves the contract from a service's stores, with what the service knows of them."""
+
+    def __init__(self, keeping: Callable[[str], Keeping]) -> None:
+        """`keeping` gives the store of a tenant; that of the service itself for the empty name."""
+        self._keeping = keeping
         self._turn = asyncio.Lock()
 
     async def VerifyStore(
         self, request: maintenance_pb2.VerifyStoreRequest, context: _Call
     ) -> AsyncIterator[maintenance_pb2.VerifyStoreResponse]:
-        work = self._work(lambda report: verify_store(self._store, self._checks, report))
+        kept = await self._kept()
+        work = self._work(lambda report: verify_store(kept.store, kept.checks, report))
         async for part in work:
             if isinstance(part, maintenance_pb2.Progress):
                 yield maintenance_pb2.VerifyStoreResponse(progress=part)
@@ -63,7 +74,8 @@ class MaintenanceServicer(maintenance_pb2_grpc.MaintenanceServiceServicer):
     async def RebuildIndex(
         self, request: maintenance_pb2.RebuildIndexRequest, context: _Call
     ) -> AsyncIterator[maintenance_pb2.RebuildIndexResponse]:
-        async for part in self._work(self._rebuild_index):
+        kept = await self._kept()
+        async for part in self._work(kept.rebuild_index):
             if isinstance(part, maintenance_pb2.Progress):
                 yield maintenance_pb2.RebuildIndexResponse(progress=part)
             else:
@@ -73,8 +85,9 @@ class MaintenanceServicer(maintenance_pb2_grpc.MaintenanceServiceServicer):
     async def BackupStore(
         self, request: maintenance_pb2.BackupStoreRequest, context: _Call
     ) -> AsyncIterator[maintenance_pb2.BackupStoreResponse]:
-        target = Path(request.target_folder)
-        async for part in self._work(lambda report: backup_store(self._store, target, report)):
+        target, kept = Path(request.target_folder), await self._kept()
+        work = self._work(lambda report: backup_store(kept.store, kept.name, target, report))
+        async for part in work:
             if isinstance(part, maintenance_pb2.Progress):
                 yield maintenance_pb2.BackupStoreResponse(progress=part)
             else:
@@ -86,6 +99,9 @@ class MaintenanceServicer(maintenance_pb2_grpc.MaintenanceServiceServicer):
                     key_id=part.key_id,
                 )
                 yield maintenance_pb2.BackupStoreResponse(result=result)
+
+    async def _kept(self) -> Keeping:
+        return await asyncio.to_thread(self._keeping, call_context().tenant_id)
 
     async def _work(
         self, work: Callable[[Report], T]

@@ -16,18 +16,19 @@ def check_name(field: str, value: str) -> str:
     Raises:
         InvalidArgumentError: It is too long or has control characters.
     """
-    if len(value.encode()) > NAME_LIMIT_BYTES:
-        raise InvalidArgumentError(
-            f"is longer than {NAME_LIMIT_BYTES} bytes",
-            reason="NAME_TOO_LONG",
-            field=field,
-            fix="use a shorter one",
-        )
+    # Half a surrogate pair, which has no bytes, is not printable either.
     if not value.isprintable():
         raise InvalidArgumentError(
             "has control characters",
             reason="NAME_UNPRINTABLE",
             field=field,
             fix="use printable characters",
+        )
+    if len(value.encode()) > NAME_LIMIT_BYTES:
+        raise InvalidArgumentError(
+            f"is longer than {NAME_LIMIT_BYTES} bytes",
+            reason="NAME_TOO_LONG",
+            field=field,
+            fix="use a shorter one",
         )
     return value

@@ -23,7 +23,14 @@ from pydantic_settings import (
 from muniment.kit.errors import PreconditionError
 from muniment.kit.paths import Home
 
-__all__ = ["ENVIRONMENT_PREFIX", "SettingOrigin", "Settings", "explain", "load_settings"]
+__all__ = [
+    "DEFAULT_TENANT",
+    "ENVIRONMENT_PREFIX",
+    "SettingOrigin",
+    "Settings",
+    "explain",
+    "load_settings",
+]
 
 ENVIRONMENT_PREFIX = "MUNIMENT_"
 
@@ -31,6 +38,8 @@ DEFAULT_ORIGIN = "default"
 ENVIRONMENT_ORIGIN = "environment"
 
 _KEY_FOLDER = "key_folder"
+
+DEFAULT_TENANT = "00000000-0000-0000-0000-000000000001"
 
 
 class Settings(BaseSettings):
@@ -75,6 +84,21 @@ class Settings(BaseSettings):
         # What an address space of 47 bits has room for, and for a copy beside it.
         le=64 * 1024**4,
         description="Size limit of the memory service's store. Disk is used as it fills.",
+    )
+    tenant: str = Field(
+        default=DEFAULT_TENANT,
+        min_length=1,
+        max_length=200,
+        description="Whose records a caller reads and writes that names no tenant.",
+    )
+    dense: Literal["on", "off"] = Field(
+        default="on", description="Whether records are found by meaning, too."
+    )
+    records_cap_bytes: int = Field(
+        default=0,
+        ge=0,
+        le=64 * 1024**4,
+        description="Most that the records of a tenant may come to; 0 for no cap.",
     )
 
 

@@ -200,7 +200,9 @@ def _read_header(raw: bytes) -> Header:
         raise InvalidArgumentError(
             "the file does not begin as an export does",
             reason="NOT_AN_EXPORT",
-            fix="give a file that `muniment export` wrote",
+            fix=(
+                "give a file that `muniment export` wrote; `muniment records import` takes records"
+            ),
         )
     fields = _Fields(said)
     version = fields.number("version")

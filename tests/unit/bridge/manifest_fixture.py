@@ -53,7 +53,10 @@ def _listing(*names: str, prompts: bool = True) -> dict[str, object]:
 
 MANIFEST: dict[str, object] = {
     "version": "9.8.7",
-    "instructions": "Commit every turn; recall before you answer.",
+    "instructions": {
+        "context": "Commit every turn; recall before you answer.",
+        "vault": "Search before you rely on a record.",
+    },
     "server_info": {"name": "muniment", "title": "Muniment", "version": "9.8.7"},
     "methods": [
         "completion/complete",
@@ -82,6 +85,7 @@ MANIFEST: dict[str, object] = {
             "reference": _listing("memory.recall", "sakur4.status"),
             "safe": _listing("memory_recall", "sakur4_status"),
         },
+        "vault": {"safe": _listing("state_set", "state_get")},
         "core": {"safe": _listing("memory_recall", prompts=False)},
         "all": {"safe": _listing("memory_recall", "sakur4_status", "state_get")},
     },

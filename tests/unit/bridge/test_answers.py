@@ -44,6 +44,7 @@ def sdk_server() -> Server[Any]:
     """What the SDK serves when it is given the same things."""
     listed: dict[str, Any] = json.loads(json.dumps(MANIFEST))["profiles"]["context"]["reference"]
     info: Any = MANIFEST["server_info"]
+    instructions: Any = MANIFEST["instructions"]
     hints: Any = MANIFEST["cache"]
 
     async def tools(ctx: ServerRequestContext[Any], params: Any) -> types.ListToolsResult:
@@ -69,7 +70,7 @@ def sdk_server() -> Server[Any]:
         info["name"],
         version=info["version"],
         title=info["title"],
-        instructions=str(MANIFEST["instructions"]),
+        instructions=instructions["context"],
         cache_hints={
             method: CacheHint(ttl_ms=hint["ttlMs"], scope=hint["cacheScope"])
             for method, hint in hints.items()
@@ -148,7 +149,13 @@ def test_modern_answers_fit_the_sdks_client(answers: Answers) -> None:
 
 @pytest.mark.parametrize(
     ("profile", "names"),
-    [("context", "reference"), ("context", "safe"), ("core", "safe"), ("all", "safe")],
+    [
+        ("context", "reference"),
+        ("context", "safe"),
+        ("vault", "safe"),
+        ("core", "safe"),
+        ("all", "safe"),
+    ],
 )
 def test_the_packages_own_manifest_answers_everything(profile: str, names: str) -> None:
     own = Answers(Manifest(MANIFEST_PATH), profile, names)

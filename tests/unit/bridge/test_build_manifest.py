@@ -39,9 +39,9 @@ def test_the_front_reads_all_of_it() -> None:
     read = Manifest(MANIFEST_PATH)
     assert read.version == version("muniment")
     assert read.server_info["name"] == "muniment"
-    assert read.instructions
     assert "tools/call" in read.relayed_methods
     for profile in options.PROFILES:
+        assert read.instructions(profile)
         for names in options.NAMES[profile != "context" :]:
             for kind in ("tools", "prompts", "resource_templates"):
                 assert read.listed(profile, names, kind)
@@ -56,9 +56,17 @@ def test_lists_are_not_announced_to_change() -> None:
         assert capabilities.count('"listChanged": false') == 3
 
 
-def test_instructions_are_short() -> None:
+@pytest.mark.parametrize("profile", options.PROFILES)
+def test_instructions_are_short(profile: str) -> None:
     """Every session pays for them: some 60 tokens at most."""
-    assert len(Manifest(MANIFEST_PATH).instructions) <= 240
+    assert len(Manifest(MANIFEST_PATH).instructions(profile)) <= 240
+
+
+def test_instructions_speak_of_what_is_listed() -> None:
+    of_vault = Manifest(MANIFEST_PATH).instructions("vault")
+    assert "commit" not in of_vault
+    assert "pin" not in of_vault
+    assert "search" in of_vault
 
 
 @pytest.mark.parametrize("kind", ["server/discover", "tools/list", "prompts/list"])

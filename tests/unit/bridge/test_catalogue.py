@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,15 +27,38 @@ OPENINGS = ("After", "Before", "Once", "When", "While")
 
 LISTS = [(profile, names) for profile in PROFILES for names in NAMES]
 
-every_tool = pytest.mark.parametrize("tool", CATALOGUE.tools, ids=lambda tool: tool.name)
+CONTEXT_TOOLS = ("memory.commit_episode", "memory.pin", "memory.recall", "sakur4.status")
+VAULT_TOOLS = (
+    "memory_remember",
+    "memory_recall",
+    "memory_search",
+    "memory_list",
+    "memory_forget",
+    "memory_set_state",
+    "memory_get_state",
+    "memory_record_event",
+)
+
+ANY_VALUE = "body"
+"""What takes, and gives back, any JSON value: the one place without a type."""
+
+MERGED = next(tool for tool in CATALOGUE.tools if tool.profiles == {"all"})
+"""Listed where the names of two tools would differ by a dot alone."""
+
+
+def _title(tool: Tool) -> str:
+    return f"{tool.name}:{'+'.join(sorted(tool.profiles))}"
+
+
+every_tool = pytest.mark.parametrize("tool", CATALOGUE.tools, ids=_title)
 every_list = pytest.mark.parametrize(("profile", "names"), LISTS)
 
 
-def objects_in(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """The schema and every schema in it."""
-    yield schema
-    for part in schema.get("properties", {}).values():
-        yield from objects_in(part)
+def objects_in(schema: Any, name: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The schema and every schema in it, each with the name of its property."""
+    yield name, schema
+    for inner, part in schema.get("properties", {}).items():
+        yield from objects_in(part, inner)
     if "items" in schema:
         yield from objects_in(schema["items"])
 
@@ -50,9 +74,16 @@ def spellings(name: str) -> set[str]:
         name.replace(".", "-"),
         name.replace(".", "/"),
         name.replace(".", "__"),
+        name.replace("_", "-"),
         f" {name} ",
         name.title(),
     }
+
+
+def tool_named(name: str, profile: str) -> Tool:
+    """The tool of exactly this name that the profile lists."""
+    (found,) = (tool for tool in CATALOGUE.listed(profile) if tool.name == name)
+    return found
 
 
 # --- Names
@@ -60,8 +91,69 @@ def spellings(name: str) -> set[str]:
 
 @every_tool
 def test_every_spelling_calls(tool: Tool) -> None:
-    for spelling in spellings(tool.name):
-        assert CATALOGUE.find(spelling) is tool, spelling
+    for profile in tool.profiles:
+        for spelling in spellings(tool.name):
+            assert CATALOGUE.find(spelling, profile) is tool, (spelling, profile)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    # Three tools have that name; they have tests of their own.
+    [tool for tool in CATALOGUE.tools if safe_name(tool.name) != "memory_recall"],
+    ids=_title,
+)
+def test_every_spelling_calls_from_everywhere(tool: Tool) -> None:
+    for profile in PROFILES:
+        for spelling in spellings(tool.name):
+            assert CATALOGUE.find(spelling, profile, {"zz": 1}) is tool, (spelling, profile)
+
+
+TURNS = tool_named("memory.recall", "context")
+RECORD = tool_named("memory_recall", "vault")
+RECALL_OF = {"context": TURNS, "core": TURNS, "vault": RECORD, "all": MERGED}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "name", ["memory.recall", "Memory.Recall", "MEMORY.RECALL", " memory.recall "]
+)
+def test_memory_recall_with_a_dot_is_of_turns(profile: str, name: str) -> None:
+    for arguments in ({}, {"query": "x"}, {"category": "a", "name": "b"}, {"zz": 1}):
+        assert CATALOGUE.find(name, profile, arguments) is TURNS
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "name", ["memory_recall", "MEMORY_RECALL", "memory-recall", "memory/recall"]
+)
+def test_memory_recall_without_a_dot_goes_by_arguments_then_by_profile(
+    profile: str, name: str
+) -> None:
+    def found(**arguments: object) -> Tool | None:
+        return CATALOGUE.find(name, profile, arguments)
+
+    assert found(query="x") is TURNS
+    assert found(query="x", k=3) is TURNS
+    assert found(query="x", category="a") is TURNS
+    assert found(category="a", name="b") is RECORD
+    assert found(category="a", name="b", zz=1) is RECORD
+    listed = RECALL_OF[profile]
+    assert found() is listed
+    assert found(category="a") is listed
+    assert found(name="b") is listed
+    assert found(zz=1) is listed
+    both = found(query="x", category="a", name="b")
+    assert both is (TURNS if profile == "all" else listed)
+
+
+def test_the_merged_tool_takes_and_gives_what_the_two_do() -> None:
+    for one in (TURNS, RECORD):
+        for name in ("input_schema", "output_schema"):
+            merged = getattr(MERGED, name)["properties"]
+            for field, schema in getattr(one, name)["properties"].items():
+                assert merged[field] == schema
+        assert one.reads <= MERGED.reads
+    assert "required" not in MERGED.input_schema
 
 
 @pytest.mark.parametrize(
@@ -71,8 +163,9 @@ def test_what_no_tool_is_called_finds_none(name: str) -> None:
     assert CATALOGUE.find(name) is None
 
 
-def test_no_two_tools_have_the_same_safe_name() -> None:
-    safe = [safe_name(tool.name) for tool in CATALOGUE.tools]
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_two_tools_have_the_same_safe_name(profile: str) -> None:
+    safe = [safe_name(tool.name) for tool in CATALOGUE.listed(profile)]
     assert len(set(safe)) == len(safe)
     assert all(re.fullmatch(r"[a-z0-9_]{1,64}", name) for name in safe)
 
@@ -85,16 +178,13 @@ def test_a_tool_is_listed_once_and_by_one_spelling(profile: str, names: str) -> 
         assert listed == [tool.name for tool in CATALOGUE.listed(profile)]
     else:
         assert all(re.fullmatch(r"[a-z0-9_]{1,64}", name) for name in listed)
-    assert [CATALOGUE.find(name) for name in listed] == list(CATALOGUE.listed(profile))
+    assert [CATALOGUE.find(name, profile) for name in listed] == list(CATALOGUE.listed(profile))
 
 
-def test_names_are_those_of_the_reference() -> None:
-    assert [tool.name for tool in CATALOGUE.tools] == [
-        "memory.commit_episode",
-        "memory.pin",
-        "memory.recall",
-        "sakur4.status",
-    ]
+def test_names_are_those_of_the_references() -> None:
+    assert tuple(tool.name for tool in CATALOGUE.listed("context")) == CONTEXT_TOOLS
+    assert tuple(tool.name for tool in CATALOGUE.listed("core")) == CONTEXT_TOOLS
+    assert tuple(tool.name for tool in CATALOGUE.listed("vault")) == VAULT_TOOLS
 
 
 @pytest.mark.parametrize(
@@ -108,7 +198,12 @@ def test_names_are_those_of_the_reference() -> None:
     ],
 )
 def test_near_names(wrong: str, meant: str) -> None:
-    assert near_names(wrong, [tool.name for tool in CATALOGUE.tools])[0] == meant
+    assert near_names(wrong, [tool.name for tool in CATALOGUE.listed("context")])[0] == meant
+
+
+def test_of_two_names_that_differ_by_a_dot_the_earlier_is_told() -> None:
+    assert near_names("recal", ["memory_recall", "memory.recall"]) == ["memory_recall"]
+    assert near_names("recal", ["memory.recall", "memory_recall"]) == ["memory.recall"]
 
 
 def test_nothing_is_near_to_nonsense() -> None:
@@ -120,10 +215,22 @@ def test_nothing_is_near_to_nonsense() -> None:
 
 
 def test_profiles_and_what_they_list() -> None:
-    tools = CATALOGUE.tools
-    smaller = Catalogue((tools[0], Tool(**{**vars(tools[1]), "core": False})))
-    assert [len(smaller.listed(profile)) for profile in PROFILES] == [2, 1, 2]
-    assert CATALOGUE.listed("context") == CATALOGUE.listed("all") == tools
+    first, second = CATALOGUE.tools[:2]
+    smaller = Catalogue((first, replace(second, profiles=frozenset({"context", "all"}))))
+    assert [len(smaller.listed(profile)) for profile in PROFILES] == [2, 0, 1, 2]
+
+
+def test_the_profile_all_has_every_name_once() -> None:
+    listed = [safe_name(tool.name) for tool in CATALOGUE.listed("all")]
+    assert sorted(listed) == sorted({safe_name(name) for name in CONTEXT_TOOLS + VAULT_TOOLS})
+    assert MERGED in CATALOGUE.listed("all")
+    assert all(tool not in CATALOGUE.listed("all") for tool in (TURNS, RECORD))
+
+
+@every_tool
+def test_every_tool_is_listed_somewhere(tool: Tool) -> None:
+    assert tool.profiles
+    assert tool.profiles <= set(PROFILES)
 
 
 @every_list
@@ -143,10 +250,16 @@ def test_schemas_are_plain_objects(tool: Tool) -> None:
     for schema in (tool.input_schema, tool.output_schema):
         Draft202012Validator.check_schema(schema)
         assert schema["type"] == "object"
-        for part in objects_in(schema):
+        for name, part in objects_in(schema):
             assert not {"$ref", "$defs", "oneOf", "anyOf", "allOf", "not", "if"} & part.keys()
+            if name == ANY_VALUE and tool.profiles & {"vault", "all"} and tool.name in VAULT_TOOLS:
+                continue
             assert "type" in part
-            if part["type"] == "object":
+            if isinstance(part["type"], list):
+                # What the vault reference says is null where there is none.
+                assert part["type"][1:] == ["null"]
+                assert schema is tool.output_schema
+            elif part["type"] == "object":
                 assert part["additionalProperties"] is False
                 assert set(part.get("required", ())) <= part["properties"].keys()
 
@@ -154,9 +267,13 @@ def test_schemas_are_plain_objects(tool: Tool) -> None:
 @every_tool
 def test_arguments_are_few_flat_and_named_plainly(tool: Tool) -> None:
     properties = tool.input_schema["properties"]
-    assert len(properties) <= 6
+    assert len(properties) <= (8 if tool is MERGED else 6)
     for name, schema in properties.items():
         assert re.fullmatch(r"[a-z][a-z0-9_]*", name)
+        if name == ANY_VALUE:
+            assert schema.get("type") in (None, ["object", "string"])
+            assert schema["description"]
+            continue
         assert schema["type"] in ("string", "integer", "boolean")
         assert len(schema.get("enum", ())) <= 8
 
@@ -183,11 +300,14 @@ def test_a_description_is_short_and_says_first_when_to_call(tool: Tool) -> None:
 @every_tool
 def test_annotations_agree_with_what_is_written(tool: Tool) -> None:
     assert tool.read_only == (not tool.writes)
-    (listed,) = (one for one in listed_tools(CATALOGUE, "all", "safe") if one.title == tool.title)
-    assert listed.annotations is not None
-    assert listed.annotations.read_only_hint == tool.read_only
-    assert listed.annotations.destructive_hint is False
-    assert listed.annotations.open_world_hint is False
+    for profile in tool.profiles:
+        lists = listed_tools(CATALOGUE, profile, "safe")
+        (listed,) = (one for one in lists if one.title == tool.title)
+        assert listed.annotations is not None
+        assert listed.annotations.read_only_hint == tool.read_only
+        assert listed.annotations.idempotent_hint == tool.idempotent
+        assert listed.annotations.destructive_hint is False
+        assert listed.annotations.open_world_hint is False
 
 
 @every_list

@@ -350,6 +350,7 @@ def test_lists_are_the_same_to_the_byte(home: Home, manifest: Path) -> None:
         ((), ["memory.recall", "sakur4.status"]),
         (("--names=safe",), ["memory_recall", "sakur4_status"]),
         (("--profile", "core"), ["memory_recall"]),
+        (("--profile", "vault"), ["state_set", "state_get"]),
         (("--profile=all",), ["memory_recall", "sakur4_status", "state_get"]),
     ],
 )
@@ -360,19 +361,19 @@ def test_profiles(home: Home, manifest: Path, arguments: tuple[str, ...], names:
 
 
 def test_a_bad_environment_is_a_warning_and_a_default(home: Home, manifest: Path) -> None:
-    with FrontProcess(home, manifest, environment={"MUNIMENT_PROFILE": "vault"}) as front:
+    with FrontProcess(home, manifest, environment={"MUNIMENT_PROFILE": "volt"}) as front:
         listed = front.ask(request(1, "tools/list"))["result"]["tools"]
         assert listed[0]["name"] == "memory.recall"
         front.close_input()
         complaints = front.complaints().splitlines()
     assert len(complaints) == 1
-    assert "MUNIMENT_PROFILE=vault" in complaints[0]
+    assert "MUNIMENT_PROFILE=volt" in complaints[0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "mentions"),
     [
-        (("--profile", "vault"), "context, core or all"),
+        (("--profile", "volt"), "context, vault, core or all"),
         (("--profile", "core", "--names", "reference"), "--profile context"),
         (("--frobnicate",), "--frobnicate"),
     ],

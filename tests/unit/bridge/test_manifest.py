@@ -18,6 +18,8 @@ def test_it_stands_beside_the_code() -> None:
 def test_its_parts(manifest: Path) -> None:
     read = Manifest(str(manifest))
     assert read.version == "9.8.7"
+    assert read.instructions("vault") == "Search before you rely on a record."
+    assert read.instructions("core") == ""
     assert "tools/call" in read.relayed_methods
     assert [tool["name"] for tool in read.listed("core", "safe", "tools")] == ["memory_recall"]
     assert read.cache_hint("tools/list") == {"ttlMs": 300000, "cacheScope": "public"}

@@ -19,6 +19,8 @@ def test_the_homes_variable_has_one_name() -> None:
         ([], {}, "context", "reference"),
         (["--names", "safe"], {}, "context", "safe"),
         (["--profile", "all"], {}, "all", "safe"),
+        (["--profile", "vault"], {}, "vault", "safe"),
+        ([], {"MUNIMENT_PROFILE": "vault"}, "vault", "safe"),
         (["--profile=core", "--names=safe"], {}, "core", "safe"),
         ([], {"MUNIMENT_PROFILE": "all", "MUNIMENT_NAMES": "safe"}, "all", "safe"),
         ([], {"MUNIMENT_NAMES": "safe"}, "context", "safe"),
@@ -37,7 +39,7 @@ def test_choices(
 @pytest.mark.parametrize(
     ("environment", "mentions"),
     [
-        ({"MUNIMENT_PROFILE": "vault"}, "MUNIMENT_PROFILE=vault"),
+        ({"MUNIMENT_PROFILE": "volt"}, "MUNIMENT_PROFILE=volt"),
         ({"MUNIMENT_NAMES": "dotted"}, "MUNIMENT_NAMES=dotted"),
         ({"MUNIMENT_PROFILE": "core", "MUNIMENT_NAMES": "reference"}, "choose safe"),
     ],
@@ -50,12 +52,13 @@ def test_a_bad_environment_is_a_warning(environment: dict[str, str], mentions: s
 @pytest.mark.parametrize(
     ("arguments", "mentions"),
     [
-        (["--profile", "vault"], "vault does not exist; choose context, core or all"),
+        (["--profile", "volt"], "volt does not exist; choose context, vault, core or all"),
         (["--names", "dotted"], "choose reference or safe"),
         (["--profile"], "--profile needs a value"),
         (["--home="], "--home needs a value"),
         (["--home", "--names"], "--home needs a value"),
         (["--profile", "all", "--names", "reference"], "goes with --profile context, not all"),
+        (["--profile", "vault", "--names", "reference"], "goes with --profile context, not vault"),
         (["--verbose"], "unknown argument --verbose"),
         (["serve"], "unknown argument serve"),
     ],

@@ -138,7 +138,8 @@ def test_variables_that_mean_nothing_are_found(
     muniment: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = ("KINT_HOME", "MUNIMENT_LOG_LEVLE", "SAKUR4_DB", "SIBYL_CREDENTIALS")
-    for name in (*wrong, "MUNIMENT_LOG_LEVEL", "SAKUR4_SESSION"):
+    right = ("KINT_TENANT", "MUNIMENT_LOG_LEVEL", "MUNIMENT_TENANT", "SAKUR4_SESSION")
+    for name in (*wrong, *right):
         monkeypatch.setenv(name, "info")
     ran = muniment("doctor", "--json")
     assert ran.code == 0
@@ -150,14 +151,16 @@ def test_variables_that_mean_nothing_are_found(
 def test_the_other_programs_store_is_seen(
     muniment: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    store = tmp_path / "other.db"
+    store = tmp_path / "other one.db"
     monkeypatch.setenv("SIBYL_MEMORY_DB", str(store))
     (warning,) = findings(muniment("doctor", "--json"), "warning")
     assert "does not exist" in warning["message"]
     store.write_text("")
     ran = muniment("doctor", "--json")
     assert not findings(ran, "warning")
-    assert "never written" in " ".join(one["message"] for one in findings(ran, "ok"))
+    told = " ".join(one["message"] for one in findings(ran, "ok"))
+    assert "never written" in told
+    assert f"muniment records import-from '{store}'" in told
 
 
 def test_an_earlier_failure_to_start_is_told(muniment: Runner, home: Home) -> None:
@@ -211,13 +214,15 @@ def test_registrations_name_the_bridge_and_the_home(muniment: Runner, home: Home
     assert opencode["environment"] == {"MUNIMENT_HOME": str(home.path)}
 
 
-def test_registrations_name_where_the_key_is(
+def test_registrations_name_what_the_environment_says(
     muniment: Runner, home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     wanted = {
         "MUNIMENT_HOME": str(home.path),
         "MUNIMENT_KEY_STORE": "file",
         "MUNIMENT_KEY_FOLDER": str(tmp_path / "stick"),
+        "MUNIMENT_TENANT": "team",
+        "MUNIMENT_PROFILE": "vault",
     }
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)

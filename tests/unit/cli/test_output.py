@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -20,6 +21,12 @@ from muniment.cli.output import (
 def test_control_characters_are_spelled_out() -> None:
     assert printable("a\x1b[31m\x9b\x7f\tb\n") == "a\\x1b[31m\\x9b\\x7f\\x09b\\x0a"
     assert printable("a\tb\r\n", one_line=False) == "a\tb\\x0d\n"
+
+
+def test_changes_of_direction_are_spelled_out() -> None:
+    assert printable("a\u202eb\u2066c\u200f", one_line=False) == "a\\u202eb\\u2066c\\u200f"
+    assert printable("\u2028") == "\\u2028"
+    assert printable("abc \u05d0\u0627\u2713") == "abc \u05d0\u0627\u2713"
 
 
 def test_columns_are_aligned_by_what_a_terminal_shows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,6 +65,13 @@ def test_times_are_shown_to_the_second(timestamp: str) -> None:
 def test_json_keeps_what_is_not_unicode(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"text": "é\x1b"})
     assert capsys.readouterr().out == '{\n  "text": "é\\u001b"\n}\n'
+
+
+def test_json_escapes_what_drives_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"te\u202ext": "\x9b\u2066\x7f"})
+    out = capsys.readouterr().out
+    assert out == '{\n  "te\\u202ext": "\\u009b\\u2066\\u007f"\n}\n'
+    assert json.loads(out) == {"te\u202ext": "\x9b\u2066\x7f"}
 
 
 def test_text_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:

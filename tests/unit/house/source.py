@@ -40,8 +40,9 @@ _GENERATED = (
     "mcp_bridge/muniment/bridge/manifest.json",
 )
 
-# What examples and benchmarks work on; nobody of this house wrote it to be read as code.
-_DATA = ("*.jsonl", "*/data/*", "examples/*/repository/*", "LICENSE")
+# What examples, benchmarks and the embedding model work on; nobody of this house wrote it to be
+# read as code.
+_DATA = ("*.jsonl", "*/data/*", "examples/*/repository/*", "LICENSE", "*-vocab.txt")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ def test_the_limit_counts_bytes(name: str) -> None:
     assert str(NAME_LIMIT_BYTES) in refused.value.message
 
 
-@pytest.mark.parametrize("name", ["a\nb", "\0", "tab\t", "\x1b[31m", "a\x7f", "\u202e", "\u2028"])
+@pytest.mark.parametrize(
+    "name", ["a\nb", "\0", "tab\t", "\x1b[31m", "a\x7f", "\u202e", "\u2028", "\udcff"]
+)
 def test_control_characters_are_refused(name: str) -> None:
     with pytest.raises(InvalidArgumentError) as refused:
         check_name("tool_name", name)

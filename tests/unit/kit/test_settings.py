@@ -93,7 +93,9 @@ def test_a_wrong_line_is_named_with_its_file(home: Home, text: str, field: str, 
     assert says in refused.message
     assert str(home.settings_file) in refused.message
     unknown = "no such setting" in refused.message
-    assert ("the settings are call_deadline_seconds, drain_seconds" in str(refused.fix)) == unknown
+    assert (
+        "the settings are call_deadline_seconds, dense, drain_seconds" in str(refused.fix)
+    ) == unknown
 
 
 def test_a_wrong_variable_is_named_and_its_value_is_not(

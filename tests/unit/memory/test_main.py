@@ -18,6 +18,7 @@ from muniment.kit.settings import Settings
 from muniment.kit.store.schemas import SCHEMA_ADDRESS
 from muniment.memory import limits
 from muniment.memory.__main__ import memory_service
+from muniment.memory.records import limits as record_limits
 from muniment.memory.schema import SCHEMA
 from muniment.v1 import common_pb2, common_pb2_grpc, memory_pb2_grpc, store_pb2
 from tests.support.memory import Agent
@@ -65,7 +66,8 @@ async def test_it_remembers_over_restarts(home: Home) -> None:
 async def test_it_tells_its_limits(home: Home) -> None:
     async with a_service(home) as (_, told):
         assert told.limits["episode_limit_bytes"] == limits.EPISODE_LIMIT_BYTES == 16 * 1024**2
-        named = {name.lower() for name in vars(limits) if name.isupper()}
+        modules = (limits, record_limits)
+        named = {name.lower() for one in modules for name in vars(one) if name.isupper()}
         assert set(told.limits) == named
 
 

@@ -130,7 +130,7 @@ class Endpoint:
         call = self._call(ctx)
         params = ctx.params or {}
         lane = self.sessions.lane(_lane_of(call, params))
-        ticket = lane.enter(*touched(self.catalogue, ctx.method, params))
+        ticket = lane.enter(*touched(self.catalogue, self.profile, ctx.method, params))
         with structlog.contextvars.bound_contextvars(
             connection=call.greeting.connection, arrival=call.arrival
         ):

@@ -1,7 +1,7 @@
 """Serves the bridge over Streamable HTTP: `muniment-mcp --http HOST:PORT`.
 
-One URL for each profile: `/mcp` (context), `/mcp/core`, `/mcp/all`, and `/mcp/safe` for hosts that
-reject dots; `?project=FOLDER` names the caller's project.
+One URL for each profile: `/mcp` (context), `/mcp/vault`, `/mcp/core`, `/mcp/all`, and `/mcp/safe`
+for hosts that reject dots; `?project=FOLDER` names the caller's project.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ __all__ = ["PATHS", "Servers", "run_servers", "serve_http"]
 PATHS = {
     "/mcp": ("context", "reference"),
     "/mcp/safe": ("context", "safe"),
+    "/mcp/vault": ("vault", "safe"),
     "/mcp/core": ("core", "safe"),
     "/mcp/all": ("all", "safe"),
 }
@@ -73,7 +74,7 @@ async def serve_http(home: Home, settings: Settings, door: Door, catalogue: Cata
             endpoint = Endpoint(
                 profile, names, door.folder, catalogue, clients, settings, sessions, home
             )
-            server = make_server(catalogue, Listening(sessions.changes))
+            server = make_server(catalogue, Listening(sessions.changes), profile)
             server.middleware.append(endpoint.serve)
             servers[path] = server
         try:

@@ -253,4 +253,5 @@ RECALL = Tool(
     reads=frozenset({Resource.EPISODES, Resource.PINS}),
     writes=frozenset(),
     run=_recall,
+    profiles=frozenset({"context", "core"}),
 )

@@ -1,8 +1,8 @@
 """From text to terms, for prose, code and CJK alike.
 
 A word of the text becomes the term itself, its parts where it is an identifier or a path
-(`getUserName`, `parse_config`, `src/app.py`), its English stem, and for CJK runs each character
-and each pair. Terms are case-folded and without diacritics.
+(`getUserName`, `parse_config`, `src/app.py`), its English stem, and for runs of
+scripts without blanks each character and each pair. Terms are case-folded and without diacritics.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import Stemmer
 
 __all__ = [
     "ANALYSIS_VERSION",
+    "UNSPACED_CHARACTERS",
+    "WORD_CHARACTERS",
     "Terms",
     "analyse",
     "is_compound",
@@ -26,7 +28,7 @@ __all__ = [
     "without_marks",
 ]
 
-ANALYSIS_VERSION = 4
+ANALYSIS_VERSION = 5
 """Raised when the same text would yield other terms; indexes of another version are rebuilt."""
 
 TERM_LIMIT_CHARACTERS = 64
@@ -37,17 +39,39 @@ REPEATS_LIMIT = 16
 
 QUERY_LIMIT_TERMS = 32
 
+# Vowel signs and the like, which are part of a word and no letters to Python's `re`.
+_SIGNS = "".join(
+    chr(point)
+    for point in (*range(0x0900, 0x1100), *range(0x1780, 0x1800))
+    if unicodedata.category(chr(point)) in ("Mn", "Mc")
+)
+WORD_CHARACTERS = rf"\w{_SIGNS}"
+"""What a word is made of, for a character class."""
+
 # Words with the marks that join identifiers and paths.
-_COMPOUND = re.compile(r"\w+(?:[./:\-]+\w+)*")
-_PART = re.compile(r"[^\W_]+")
+_COMPOUND = re.compile(rf"[{WORD_CHARACTERS}]+(?:[./:\-]+[{WORD_CHARACTERS}]+)*")
+_PART = re.compile(rf"(?:[^\W_]|[{_SIGNS}])+")
 # Humps of camelCase: `HTTPServer` is http, server; `utf8Text` is utf8, text. A letter beyond ASCII
 # is no boundary: `straße` is one word.
-_HUMP = re.compile(r"[A-Z]+(?![^\W_A-Z0-9])[0-9]*|[A-Z]?[^\W_A-Z0-9]+[0-9]*|[0-9]+")
+_LOWER = rf"(?:[^\W_A-Z0-9]|[{_SIGNS}])"
+_HUMP = re.compile(rf"[A-Z]+(?![^\W_A-Z0-9])[0-9]*|[A-Z]?{_LOWER}+[0-9]*|[0-9]+")
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
 _JOINER = re.compile(r"[_./:\-]")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+UNSPACED_CHARACTERS = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+)
+"""What is written without blanks between words, for a character class."""
 
-_MARKS = dict.fromkeys(range(0x300, 0x370))
+_CJK = re.compile(rf"[{UNSPACED_CHARACTERS}\uac00-\ud7af]+")
+
+# Accents, the points of Hebrew and the vowels of Arabic, and what joins letters without a look.
+_MARKS: dict[int, str | None] = dict.fromkeys(
+    (*range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x64B, 0x660), 0x670, 0x200C, 0x200D)
+)
+# Letters with a stroke and the like, which Unicode does not take apart.
+_STROKED = "łl ŁL øo ØO đd ĐD ðd ÐD ħh ĦH ıi ŋn ŊN æae ÆAe œoe ŒOe þth ÞTh"
+_MARKS |= {ord(pair[0]): pair[1:] for pair in _STROKED.split()}
 
 # The commonest words of English questions; they find everything and so nothing.
 _STOP_WORD_LINES = """

@@ -7,45 +7,42 @@ analysis, is made anew.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Self
 
 from muniment.kit.errors import UnavailableError
 from muniment.kit.files import private_folder
-from muniment.kit.index.analysis import ANALYSIS_VERSION, Terms, analyse
+from muniment.kit.index.analysis import ANALYSIS_VERSION
+from muniment.kit.index.documents import Document, Taking
+from muniment.kit.index.gathering import Gathered, Gathering, gather
 from muniment.kit.index.searching import (
     Match,
     Within,
-    filter_token,
-    packed_counts,
     search,
-    word_token,
-    words_in,
+    whole_value,
 )
+from muniment.kit.index.vocabulary import list_sizes, list_sizes_from, partitions_of
 
 __all__ = [
     "Document",
+    "Gathered",
+    "Gathering",
     "LexicalIndex",
     "Match",
     "Progress",
     "Within",
     "delete_index",
     "scope",
+    "whole_value",
 ]
 
-_VERSION = 100 * ANALYSIS_VERSION + 3
+_VERSION = 100 * ANALYSIS_VERSION + 4
 """Raised with the tables too."""
-
-_FIRST_OWN_NUMBER = 1 << 62
-"""From here the index numbers documents that bring no number."""
 
 _TABLES = """
 CREATE TABLE documents (
@@ -56,9 +53,11 @@ CREATE TABLE documents (
     digest TEXT NOT NULL,
     length INTEGER NOT NULL,
     scopes TEXT NOT NULL,
-    counts TEXT NOT NULL
+    counts TEXT NOT NULL,
+    series INTEGER NOT NULL
 );
 CREATE INDEX documents_by_partition ON documents (partition, number);
+CREATE INDEX documents_by_series ON documents (partition, series, number) WHERE series;
 CREATE TABLE partitions (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -70,45 +69,10 @@ CREATE TABLE progress (
 );
 INSERT INTO progress VALUES (0, '', 0);
 CREATE VIRTUAL TABLE terms USING fts5(
-    tokens, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_./:-~!'"
+    tokens, content='', columnsize=0, detail=none, tokenize="ascii tokenchars '_./:-~!='"
 );
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(terms, 'row');
 """
-
-
-@dataclass(frozen=True)
-class Document:
-    """What is indexed under a key."""
-
-    key: str
-    """Any text without zeros, of which SQLite's JSON makes ends."""
-    text: str
-    partition: str = ""
-    """A search is within partitions, and does not feel the size of the others."""
-    scopes: frozenset[str] = frozenset()
-    place: int = 0
-    """Of documents that answer equally well the one with the greater place comes first."""
-    number: int | None = None
-    """Its own number, under 2^62, greater for newer documents; the index has one where None."""
-    gone: bool = False
-    """Whether it is to be found no more."""
-
-    @cached_property
-    def terms(self) -> Terms:
-        """What is searched for."""
-        return analyse(self.text)
-
-    def prepared(self) -> Self:
-        """The document, analysed: what takes longest, before the index is held."""
-        _ = self.terms
-        return self
-
-    @property
-    def digest(self) -> str:
-        """What tells whether it is indexed as it is."""
-        found = blake2b(self.text.encode(errors="surrogatepass"), digest_size=16)
-        for one in (str(self.place), self.partition, *sorted(self.scopes)):
-            found.update(b"\0" + one.encode())
-        return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -175,7 +139,7 @@ class LexicalIndex:
             UnavailableError: The index cannot be written; nothing of this was taken.
         """
         with self._lock, self._reading() as connection, connection:
-            _Taking(connection).take(documents)
+            Taking(connection).take(documents)
             connection.execute(
                 "UPDATE progress SET position = ?, incarnation = ?, below = ?",
                 (progress.position, progress.incarnation, progress.below),
@@ -195,6 +159,64 @@ class LexicalIndex:
         """
         with self._reading() as connection, _one_moment(connection):
             return search(connection, terms, within, limit)
+
+    def gather(
+        self,
+        terms: Sequence[str],
+        within: Sequence[Within],
+        limit: int,
+        counted: Sequence[str] = (),
+        faint: Collection[str] = (),
+        keys: Collection[str] = (),
+        alone: bool = False,
+    ) -> Gathering:
+        """So many documents that promise most, with what they have of the terms, and neighbours.
+
+        Terms that are `counted` find no documents, and `faint` ones hardly any. Documents with
+        these keys are gathered whatever they have, and neighbours unless they are wanted `alone`.
+
+        Raises:
+            UnavailableError: The index cannot be read.
+        """
+        with self._reading() as connection, _one_moment(connection):
+            return gather(connection, terms, within, limit, counted, faint, keys, alone)
+
+    def lists(self, words: Iterable[str], within: Sequence[Within]) -> dict[str, int]:
+        """How many documents each of these words has, by stem where it has one; none left out.
+
+        Raises:
+            UnavailableError: The index cannot be read.
+        """
+        with self._reading() as connection:
+            return list_sizes(connection, words, within)
+
+    def lists_from(self, prefix: str, within: Sequence[Within], limit: int) -> dict[str, int]:
+        """The words that begin so, at most so many of a partition, with their documents.
+
+        Raises:
+            UnavailableError: The index cannot be read.
+        """
+        with self._reading() as connection:
+            return list_sizes_from(connection, prefix, within, limit)
+
+    def count(self, within: Sequence[Within]) -> int:
+        """How many documents the partitions have, whatever the filters.
+
+        Raises:
+            UnavailableError: The index cannot be read.
+        """
+        with self._reading() as connection:
+            return sum(size for _, size, _ in partitions_of(connection, within))
+
+    def average_length(self, within: Sequence[Within]) -> float:
+        """How many terms a document of the partitions has; 1 where there is none.
+
+        Raises:
+            UnavailableError: The index cannot be read.
+        """
+        with self._reading() as connection:
+            found = list(partitions_of(connection, within))
+        return sum(length for *_, length in found) / max(sum(size for _, size, _ in found), 1)
 
     def reset(self) -> None:
         """Throw everything away, so that it is indexed anew.
@@ -294,131 +316,6 @@ def _one_moment(connection: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         connection.rollback()
-
-
-_Row = tuple[int, str, int, int, str, int, str, str, str]
-"""A row of the table of documents, and the tokens that FTS5 has of it."""
-
-
-class _Taking:
-    """Takes documents in one transaction.
-
-    Each statement takes all rows at once, as JSON: sqlite3 gives up the interpreter's lock for
-    every step of a statement, and among busy threads has to wait until it gets it back.
-    """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._partitions: dict[str, int] = {}
-        self._changes: dict[int, tuple[int, int]] = {}
-        """By partition: how many documents more, and how much longer together."""
-
-    def take(self, documents: Iterable[Document]) -> None:
-        """Put the documents in the place of what is there under their keys."""
-        latest = {document.key: document for document in documents}
-        known = self._known(latest)
-        new: list[_Row] = []
-        # FTS5 takes rising numbers best.
-        for document in sorted(latest.values(), key=_number):
-            digest = document.digest
-            if document.key in known:
-                if known[document.key] == digest and not document.gone:
-                    continue
-                self._remove(document.key)
-            if not document.gone:
-                new.append(self._row(document, digest, len(new)))
-        self._insert(new)
-        for partition, (more, longer) in self._changes.items():
-            self._connection.execute(
-                "UPDATE partitions SET documents = documents + ?, length = length + ? WHERE id = ?",
-                (more, longer, partition),
-            )
-
-    def _known(self, keys: Iterable[str]) -> dict[str, str]:
-        """The digests of those that are indexed."""
-        found = self._connection.execute(
-            "SELECT json_group_object(key, digest) FROM documents"
-            " WHERE key IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(keys)),),
-        ).fetchone()[0]
-        known: dict[str, str] = json.loads(found)
-        return known
-
-    def _insert(self, rows: Sequence[_Row]) -> None:
-        if not rows:
-            return
-        packed = json.dumps(rows, ensure_ascii=False)
-        columns = ", ".join(f"json_extract(value, '$[{column}]')" for column in range(8))
-        self._connection.execute(
-            f"INSERT INTO documents SELECT {columns} FROM json_each(?)", (packed,)
-        )
-        self._connection.execute(
-            "INSERT INTO terms (rowid, tokens)"
-            " SELECT json_extract(value, '$[0]'), json_extract(value, '$[8]') FROM json_each(?)",
-            (packed,),
-        )
-
-    def _row(self, document: Document, digest: str, before: int) -> _Row:
-        """The document's row; so many new ones come before it."""
-        found = document.terms
-        partition = self._partition(document.partition)
-        length = sum(found.exact.values())
-        self._count(partition, 1, length)
-        return (
-            self._next_number() + before if document.number is None else document.number,
-            document.key,
-            partition,
-            document.place,
-            digest,
-            length,
-            " ".join(sorted(document.scopes)),
-            packed_counts(found.exact, found.stems),
-            _tokens(partition, [*found.stems, *found.stemless], document.scopes),
-        )
-
-    def _remove(self, key: str) -> None:
-        known = self._connection.execute(
-            "DELETE FROM documents WHERE key = ?"
-            " RETURNING number, partition, length, scopes, counts",
-            (key,),
-        ).fetchone()
-        if known is None:
-            return
-        number, partition, length, scopes, counts = known
-        tokens = _tokens(partition, words_in(counts), scopes.split())
-        self._connection.execute(
-            "INSERT INTO terms (terms, rowid, tokens) VALUES ('delete', ?, ?)", (number, tokens)
-        )
-        self._count(partition, -1, -length)
-
-    def _partition(self, name: str) -> int:
-        known = self._partitions.get(name)
-        if known is None:
-            known = self._partitions[name] = self._connection.execute(
-                "INSERT INTO partitions (name, documents, length) VALUES (?, 0, 0)"
-                " ON CONFLICT (name) DO UPDATE SET name = name RETURNING id",
-                (name,),
-            ).fetchone()[0]
-        return known
-
-    def _next_number(self) -> int:
-        newest = self._connection.execute("SELECT max(number) FROM documents").fetchone()[0] or 0
-        return int(max(newest + 1, _FIRST_OWN_NUMBER))
-
-    def _count(self, partition: int, more: int, longer: int) -> None:
-        before = self._changes.get(partition, (0, 0))
-        self._changes[partition] = before[0] + more, before[1] + longer
-
-
-def _number(document: Document) -> int:
-    return _FIRST_OWN_NUMBER if document.number is None else document.number
-
-
-def _tokens(partition: int, words: Iterable[str], scopes: Iterable[str]) -> str:
-    """What FTS5 has of a document: each word and filter once, with its partition."""
-    tokens = [word_token(partition, word) for word in words]
-    tokens += [filter_token(partition, one) for one in scopes]
-    return " ".join(tokens)
 
 
 def _unavailable(why: str, reason: str) -> UnavailableError:

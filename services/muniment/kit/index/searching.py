@@ -22,11 +22,17 @@ from muniment.kit.index.analysis import is_compound, stem
 
 __all__ = [
     "Match",
+    "Partition",
     "Within",
+    "Word",
+    "candidates",
     "count_in",
     "filter_token",
+    "is_cut",
+    "list_word",
     "packed_counts",
     "search",
+    "whole_value",
     "word_token",
     "words_in",
 ]
@@ -88,6 +94,16 @@ def filter_token(partition: int, scope: str) -> str:
     return f"{partition}!{scope}"
 
 
+def whole_value(term: str) -> str:
+    """What a term is asked by where it must be a whole value of a document."""
+    return f"={term}"
+
+
+def list_word(term: str) -> str:
+    """What a term's list is found by: its stem, or the term itself where it has none."""
+    return term if term.startswith("=") or is_compound(term) else stem(term)
+
+
 def packed_counts(exact: dict[str, int], stems: dict[str, int]) -> str:
     """How often a document has each term and stem (1 to 16), for `count_in`."""
     parts = [f"{term} {_MARKS[count]}" for term, count in exact.items()]
@@ -106,30 +122,28 @@ def count_in(packed: str, needle: str) -> int:
 def words_in(packed: str) -> set[str]:
     """What the lists of a document's terms are found by."""
     terms = packed.split(" ")[1:-1:2]
-    return {one if is_compound(one) else stem(one) for one in terms if not one.startswith("~")}
+    return {list_word(one) for one in terms if not one.startswith("~")}
 
 
 def search(
     connection: sqlite3.Connection, terms: Sequence[str], within: Iterable[Within], limit: int
 ) -> list[Match]:
     """The best documents that have one of the terms and are within, best first."""
-    partitions = [
-        found for one in within if (found := _Partition.find(connection, one)) is not None
-    ]
+    partitions = [found for one in within if (found := Partition.find(connection, one)) is not None]
     if not terms or not partitions:
         return []
     total = sum(one.documents for one in partitions)
-    words = [_Word(term) for term in terms]
+    words = [Word(term) for term in terms]
     for word in words:
         word.look_up(connection, partitions, total)
     average_length = sum(one.length for one in partitions) / total
     ranking = _Ranking(words, max(average_length, 1.0), limit)
-    ranking.consider(connection, _candidates(connection, words, partitions, limit))
+    ranking.consider(connection, candidates(connection, words, partitions, limit))
     return ranking.best()
 
 
 @dataclass(frozen=True)
-class _Partition:
+class Partition:
     """A partition that has documents, with the filters."""
 
     filters: str
@@ -141,7 +155,8 @@ class _Partition:
     """Numbers of its oldest and newest document."""
 
     @classmethod
-    def find(cls, connection: sqlite3.Connection, within: Within) -> _Partition | None:
+    def find(cls, connection: sqlite3.Connection, within: Within) -> Partition | None:
+        """The partition, unless it has no documents."""
         found = connection.execute(
             "SELECT id, documents, length,"
             " (SELECT min(number) FROM documents WHERE partition = id),"
@@ -173,12 +188,12 @@ class _Partition:
         return min(len(newest) / share, self.documents)
 
 
-class _Word:
+class Word:
     """A term of the query: what is found by it, and what it tells."""
 
     def __init__(self, term: str) -> None:
         self.term = term
-        self.stem = None if is_compound(term) else stem(term)
+        self.stem = None if term.startswith("=") or is_compound(term) else stem(term)
         self._exact = f" {term} "
         self._by_stem = f" ~{self.stem} "
         self._as_stem = f" {self.stem} "
@@ -189,8 +204,9 @@ class _Word:
         """All documents that have it; None for a common word."""
 
     def look_up(
-        self, connection: sqlite3.Connection, partitions: Sequence[_Partition], total: int
+        self, connection: sqlite3.Connection, partitions: Sequence[Partition], total: int
     ) -> None:
+        """Read its lists, and weigh it among so many documents."""
         frequency = 0.0
         for one in partitions:
             newest = one.newest(connection, [self.token(one)])
@@ -198,10 +214,11 @@ class _Word:
             frequency += one.estimate(newest)
         # Inverse document frequency: how much it says that a document has the term (BM25+).
         self.weight = math.log(1 + (max(total - frequency, 0.0) + 0.5) / (frequency + 0.5))
-        if not any(map(_is_cut, self.newest)):
+        if not any(map(is_cut, self.newest)):
             self.all = set(chain.from_iterable(self.newest))
 
-    def token(self, partition: _Partition) -> str:
+    def token(self, partition: Partition) -> str:
+        """What its list in the partition is found by."""
         return word_token(partition.number, self.stem or self.term)
 
     def count(self, packed: str) -> float:
@@ -215,14 +232,15 @@ class _Word:
         return exact + _STEM_SHARE * by_stem
 
 
-def _is_cut(newest: Sequence[int]) -> bool:
+def is_cut(newest: Sequence[int]) -> bool:
+    """Whether a list has more documents than were read of it."""
     return len(newest) == _LIST_DOCUMENTS
 
 
-def _candidates(
+def candidates(
     connection: sqlite3.Connection,
-    words: Sequence[_Word],
-    partitions: Sequence[_Partition],
+    words: Sequence[Word],
+    partitions: Sequence[Partition],
     limit: int,
 ) -> list[int]:
     """Numbers of the documents that promise most; newer ones first where they promise the same."""
@@ -232,7 +250,7 @@ def _candidates(
             for number in word.newest[place]:
                 promise[number] = promise.get(number, 0.0) + word.weight
     for place, partition in enumerate(partitions):
-        common = [word for word in words if _is_cut(word.newest[place])]
+        common = [word for word in words if is_cut(word.newest[place])]
         if not _are_enough(promise, limit, common):
             for number, least in _combined(connection, partition, common):
                 promise[number] = max(promise.get(number, 0.0), least)
@@ -240,14 +258,14 @@ def _candidates(
     return [number for _, number in ordered[: max(_RANKED_DOCUMENTS, limit)]]
 
 
-def _are_enough(promise: Mapping[int, float], limit: int, common: Sequence[_Word]) -> bool:
+def _are_enough(promise: Mapping[int, float], limit: int, common: Sequence[Word]) -> bool:
     """Whether so many documents are better than any that has common words alone."""
     most = _MOST_PER_WEIGHT * sum(word.weight for word in common)
     return sum(weight > most for weight in promise.values()) >= limit
 
 
 def _combined(
-    connection: sqlite3.Connection, partition: _Partition, words: Sequence[_Word]
+    connection: sqlite3.Connection, partition: Partition, words: Sequence[Word]
 ) -> Iterator[tuple[int, float]]:
     """Newest documents that have several of the common words, and what these words tell.
 
@@ -268,7 +286,7 @@ def _combined(
 class _Ranking:
     """The best of the documents that were considered, by how telling the words are they have."""
 
-    def __init__(self, words: Sequence[_Word], average_length: float, limit: int) -> None:
+    def __init__(self, words: Sequence[Word], average_length: float, limit: int) -> None:
         self._words = words
         self._average_length = average_length
         self._limit = limit

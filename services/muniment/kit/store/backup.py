@@ -45,7 +45,7 @@ class Manifest:
 
     format: int
     service: str
-    """Whose store it is."""
+    """Whose store it is: a service's, or `records` for a tenant's."""
     schema_version: int
     incarnation: str
     position: int
@@ -60,8 +60,10 @@ class Manifest:
     """ISO 8601, UTC."""
 
 
-def backup_store(store: Store, target: Path, report: Report) -> Manifest:
+def backup_store(store: Store, name: str, target: Path, report: Report) -> Manifest:
     """Copy the store as it is at one moment into the folder, which must not exist yet.
+
+    `name` is what the manifest calls the store by.
 
     Everything that was acknowledged before is in it. Readers and writers go on.
 
@@ -96,7 +98,7 @@ def backup_store(store: Store, target: Path, report: Report) -> Manifest:
             fix="name a folder in a place where you may make one",
         ) from error
     try:
-        manifest = _copy(store, target / DATA_FILE, report)
+        manifest = _copy(store, name, target / DATA_FILE, report)
         text = json.dumps(asdict(manifest), indent=2) + "\n"
         replace_file(target / MANIFEST_FILE, text.encode())
     except (lmdb.Error, OSError) as error:
@@ -112,7 +114,7 @@ def backup_store(store: Store, target: Path, report: Report) -> Manifest:
     return manifest
 
 
-def _copy(store: Store, data: Path, report: Report) -> Manifest:
+def _copy(store: Store, name: str, data: Path, report: Report) -> Manifest:
     created = timestamp(store.clock).ToJsonString()
     with make_file(data) as file, ThreadPoolExecutor(1, "backup") as copier:
         # LMDB tells nothing of how far it is; the file's size does.
@@ -130,7 +132,7 @@ def _copy(store: Store, data: Path, report: Report) -> Manifest:
     assert schema is not None
     return Manifest(
         format=_FORMAT,
-        service=store.path.parent.name,
+        service=name,
         schema_version=schema.version,
         incarnation=state.incarnation,
         position=state.position,

@@ -31,6 +31,10 @@ SCHEMA_ADDRESS = pack("schema")
 _INCARNATION_BYTES = 16
 
 
+_EMPTY_LAST_PAGE = 1
+"""LMDB's two first pages are its own; an environment without tables has no others."""
+
+
 def read_schema(environment: lmdb.Environment, database: Any) -> store_pb2.StoredSchema | None:
     """What the store says of its shape, or None where it is new.
 
@@ -68,9 +72,13 @@ def peek_schema(path: Path) -> store_pb2.StoredSchema | None:
             lmdb.open(str(path), subdir=path.is_dir(), readonly=True, lock=False, max_dbs=1)
         ) as environment:
             require_whole(path, environment)
-            return read_schema(environment, environment.open_db(META.name.encode(), create=False))
-    except lmdb.NotFoundError:
-        return None
+            try:
+                meta = environment.open_db(META.name.encode(), create=False)
+            except lmdb.NotFoundError:
+                if environment.info()["last_pgno"] > _EMPTY_LAST_PAGE:
+                    raise lmdb.CorruptedError("its tables are gone") from None
+                return None
+            return read_schema(environment, meta)
     except lmdb.Error as error:
         raise PreconditionError(
             f"the store in {path} cannot be opened: {error}",

@@ -91,19 +91,25 @@ class Reader:
         protection = self._engine.protection
         found: set[bytes] = set()
         start = protection.address(*prefix)
-        for address in self._addresses(table, start, protection.address(*after) if after else None):
+        behind = protection.address(*after) if after else None
+        for address, raw in self._stored(table, start, behind):
             found.add(address)
             try:
-                row = self._row(table, address)
+                row = self.open_row(table, address, raw)
+                self._check_fresh(table, address, row)
             except TamperedError as error:
                 yield (), error
                 continue
             # A shortened key may stand under a prefix that is not its own.
-            if row is not None and (key := row.key)[: len(prefix)] == prefix:
+            if (key := row.key)[: len(prefix)] == prefix:
                 yield key, table.message.FromString(row.payload.value)
         if table.mutable and after is None:
             for address in self.missing(table, found, start):
                 yield (), tampered(table.name, address)
+
+    def has(self, table: Table[Any], *key: KeyPart) -> bool:
+        """Whether anything stands at that key, be it to be believed or not."""
+        return self.raw(table, self._engine.protection.address(*key)) is not None
 
     def raw(self, table: Table[Any], address: bytes) -> bytes | None:
         """The row at that address as LMDB has it, for verification."""
@@ -209,23 +215,29 @@ class Reader:
 
     def _row(self, table: Table[Any], address: bytes) -> Row | None:
         row = self.lookup(table, address)
+        self._check_fresh(table, address, row)
+        return row
+
+    def _check_fresh(self, table: Table[Any], address: bytes, row: Row | None) -> None:
         if table.mutable:
             position = None if row is None else row.position
             self._engine.freshness.check(table.name, address, position, self._seen)
-        return row
 
     def missing(self, table: Table[Any], found: set[bytes], start: bytes = b"") -> list[bytes]:
         """Addresses under the prefix where a mutable table should have a row, if not found."""
         return self._engine.freshness.missing(table.name, start, found, self._seen)
 
-    def _addresses(self, table: Table[Any], start: bytes, after: bytes | None) -> Iterator[bytes]:
+    def _stored(
+        self, table: Table[Any], start: bytes, after: bytes | None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Addresses that begin so, from behind `after`, and what stands there."""
         with self._transaction.cursor(db=self._engine.databases[table.name]) as cursor:
             found = cursor.set_range(start if after is None else max(start, after))
             if found and bytes(cursor.key()) == after:
                 found = cursor.next()
             while found and (address := bytes(cursor.key())).startswith(start):
                 if begins_with(address, start):
-                    yield address
+                    yield address, bytes(cursor.value())
                 found = cursor.next()
 
 
@@ -281,11 +293,10 @@ class Writer(Reader):
             change.key = b""
         self._write(CHANGES, (position,), change.SerializeToString(deterministic=True))
 
-    def _row(self, table: Table[Any], address: bytes) -> Row | None:
+    def _check_fresh(self, table: Table[Any], address: bytes, row: Row | None) -> None:
         # What this transaction wrote itself is newer than the store's memory of it.
-        if (table.name, address) in self.fresh:
-            return self.lookup(table, address)
-        return super()._row(table, address)
+        if (table.name, address) not in self.fresh:
+            super()._check_fresh(table, address, row)
 
     def missing(self, table: Table[Any], found: set[bytes], start: bytes = b"") -> list[bytes]:
         """As a reader's; but what this transaction wrote itself is as it should be."""

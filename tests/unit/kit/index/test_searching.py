@@ -81,16 +81,16 @@ def test_common_words_are_combined_until_few_have_them_all(
     index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    newest = searching._Partition.newest
+    newest = searching.Partition.newest
 
     def watched(
-        one: searching._Partition, connection: sqlite3.Connection, tokens: Iterable[str]
+        one: searching.Partition, connection: sqlite3.Connection, tokens: Iterable[str]
     ) -> list[int]:
         wanted = list(tokens)
         asked.append(len(wanted))
         return newest(one, connection, wanted)
 
-    monkeypatch.setattr(searching._Partition, "newest", watched)
+    monkeypatch.setattr(searching.Partition, "newest", watched)
     many = searching._LIST_DOCUMENTS
     # The rarer of the common words is the more telling one: alpha, then beta, then gamma.
     others = ["beta and more"] * many + ["gamma and more"] * 2 * many + ["of other things"] * many

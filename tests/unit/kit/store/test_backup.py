@@ -42,6 +42,7 @@ from tests.support.small_stores import (
 from tests.waiting import until
 
 _WRITERS = 8
+SERVICE = "small"
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_there_and_back(tmp_path: Path, sealed: bool) -> None:
     store = open_small(service / "store", SEALED if sealed else None)
     write_some(store)
     before = contents(store)
-    manifest = backup_store(store, target, quiet)
+    manifest = backup_store(store, SERVICE, target, quiet)
     assert read_manifest(target) == manifest
     assert manifest.position == store.position
     assert manifest.incarnation == store.incarnation
@@ -99,7 +100,7 @@ def test_there_and_back(tmp_path: Path, sealed: bool) -> None:
 
 def test_a_copy_under_another_key_comes_under_the_stores_own(tmp_path: Path, store: Store) -> None:
     before, service = contents(store), tmp_path / "sealed"
-    backup_store(store, tmp_path / "copy", quiet)
+    backup_store(store, SERVICE, tmp_path / "copy", quiet)
     store.close()
     service.mkdir()
     keys = a_protection(), SEALED
@@ -163,7 +164,7 @@ def test_writers_go_on_and_lose_nothing(tmp_path: Path, service: Path, store: St
             enough = 40 * (copy + 1)
             until(partial(has, acknowledged, enough), f"{enough} writes are acknowledged")
             before = list(acknowledged)
-            manifest = backup_store(store, tmp_path / f"copy-{copy}", quiet)
+            manifest = backup_store(store, SERVICE, tmp_path / f"copy-{copy}", quiet)
             assert manifest.position >= len(before)
         stop.set()
         for one in writing:
@@ -198,7 +199,7 @@ def test_it_goes_into_a_folder_of_its_own(
         Path(target) if reason.endswith("INVALID") and "small" not in target else tmp_path / target
     )
     with pytest.raises((InvalidArgumentError, PreconditionError)) as refused:
-        backup_store(store, path, quiet)
+        backup_store(store, SERVICE, path, quiet)
     assert refused.value.reason == reason
     assert refused.value.field == "target_folder"
     store.close()
@@ -207,7 +208,7 @@ def test_it_goes_into_a_folder_of_its_own(
 def test_a_folder_that_cannot_be_made_is_told_as_the_target(tmp_path: Path, store: Store) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PreconditionError) as refused:
-        backup_store(store, tmp_path / "file" / "copy", quiet)
+        backup_store(store, SERVICE, tmp_path / "file" / "copy", quiet)
     assert (refused.value.reason, refused.value.field) == ("FOLDER_UNUSABLE", "target_folder")
     assert "MUNIMENT_HOME" not in str(refused.value.fix)
     store.close()
@@ -215,7 +216,7 @@ def test_a_folder_that_cannot_be_made_is_told_as_the_target(tmp_path: Path, stor
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, store: Store) -> None:
     with a_full_disk(after_bytes=8192), pytest.raises(LimitError) as refused:
-        backup_store(store, tmp_path / "copy", quiet)
+        backup_store(store, SERVICE, tmp_path / "copy", quiet)
     assert refused.value.reason == "BACKUP_FAILED"
     assert not (tmp_path / "copy").exists()
     write_some(store, 21, 22)
@@ -227,7 +228,7 @@ def test_one_that_nobody_waits_for_leaves_nothing_behind(tmp_path: Path, store: 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        backup_store(store, tmp_path / "copy", leave)
+        backup_store(store, SERVICE, tmp_path / "copy", leave)
     assert not (tmp_path / "copy").exists()
     store.close()
 
@@ -247,7 +248,7 @@ def exchange(copy: Path) -> None:
     """Another store's data, with a manifest whose digest fits."""
     other = open_small(copy.parent / "other" / "store")
     write_some(other, 1, 5)
-    manifest = backup_store(other, copy.parent / "other copy", quiet)
+    manifest = backup_store(other, SERVICE, copy.parent / "other copy", quiet)
     other.close()
     (copy / DATA_FILE).write_bytes((copy.parent / "other copy" / DATA_FILE).read_bytes())
     edit_manifest(copy, sha256=manifest.sha256, size_bytes=manifest.size_bytes)
@@ -272,7 +273,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_broken_copy_is_refused(tmp_path: Path, store: Store, how: str) -> None:
-    backup_store(store, tmp_path / "copy", quiet)
+    backup_store(store, SERVICE, tmp_path / "copy", quiet)
     store.close()
     breaks, reason = BROKEN[how]
     breaks(tmp_path / "copy")
@@ -284,7 +285,7 @@ def test_a_broken_copy_is_refused(tmp_path: Path, store: Store, how: str) -> Non
 
 
 def test_the_wrong_key_opens_no_copy(tmp_path: Path, store: Store) -> None:
-    backup_store(store, tmp_path / "copy", quiet)
+    backup_store(store, SERVICE, tmp_path / "copy", quiet)
     store.close()
     copy = examine_copy(tmp_path / "copy", "small", quiet)
     with pytest.raises(PreconditionError):
@@ -294,7 +295,7 @@ def test_the_wrong_key_opens_no_copy(tmp_path: Path, store: Store) -> None:
 def test_a_copy_that_changes_meanwhile_is_refused(
     tmp_path: Path, service: Path, store: Store
 ) -> None:
-    backup_store(store, tmp_path / "copy", quiet)
+    backup_store(store, SERVICE, tmp_path / "copy", quiet)
     before = contents(store)
     store.close()
     copy = examine_copy(tmp_path / "copy", "small", quiet)
@@ -310,7 +311,7 @@ def test_a_copy_that_changes_meanwhile_is_refused(
 def test_a_full_disk_leaves_the_store_as_it_was(
     tmp_path: Path, service: Path, store: Store
 ) -> None:
-    backup_store(store, tmp_path / "copy", quiet)
+    backup_store(store, SERVICE, tmp_path / "copy", quiet)
     before = contents(store)
     store.close()
     copy = examine_copy(tmp_path / "copy", "small", quiet)
@@ -332,7 +333,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_it_can_be_restored_where_nothing_was(tmp_path: Path, store: Store) -> None:
-    backup_store(store, tmp_path / "copy", quiet)
+    backup_store(store, SERVICE, tmp_path / "copy", quiet)
     before = contents(store)
     store.close()
     (tmp_path / "elsewhere").mkdir()
@@ -344,7 +345,7 @@ def test_it_can_be_restored_where_nothing_was(tmp_path: Path, store: Store) -> N
 def test_a_backup_makes_room_before_it_holds_others_up(tmp_path: Path) -> None:
     store = open_small(tmp_path / "small" / "store", first_map_bytes=1024**2)
     write_some(store, 1, 1000)
-    backup_store(store, tmp_path / "copy", quiet)
+    backup_store(store, SERVICE, tmp_path / "copy", quiet)
     store.close()
     with lmdb.open(str(tmp_path / "small" / "store"), max_dbs=9) as environment:
         used = environment.info()["last_pgno"] * environment.stat()["psize"]

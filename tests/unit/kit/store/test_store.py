@@ -326,6 +326,24 @@ def test_a_store_that_was_cut_short_is_named(tmp_path: Path) -> None:
         peek_schema(folder)
 
 
+def test_a_small_store_that_was_cut_short_does_not_end_the_process(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    stepped = Stepped(folder)
+    for number in range(20):
+        stepped.put(NOTES, str(number), value="x" * 1000)
+    stepped.close()
+    whole = (folder / "data.mdb").read_bytes()
+    for size in range(8192, len(whole), 4096):
+        (folder / "data.mdb").write_bytes(whole[:size])
+        try:
+            peek_schema(folder)
+            opened = Stepped(folder)
+        except PreconditionError as refused:
+            assert refused.reason == "STORE_UNREADABLE"  # noqa: PT017 - both outcomes are right
+        else:
+            opened.close()
+
+
 def test_nobody_opens_it_a_second_time_and_the_first_goes_on(stepped: Stepped) -> None:
     stepped.put(NOTES, "a", value="kept")
     with pytest.raises(PreconditionError) as refused:

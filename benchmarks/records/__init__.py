@@ -1,0 +1,1 @@
+"""Records: the domain, and the tools over stdio, beside the predecessor's."""

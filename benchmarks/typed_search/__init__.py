@@ -1,0 +1,1 @@
+"""Measures typed search: wrong answers and wrong abstentions, beside a peer."""

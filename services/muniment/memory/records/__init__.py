@@ -1,0 +1,1 @@
+"""Records: entities, state, reference documents, journal and archive, a store per tenant."""
