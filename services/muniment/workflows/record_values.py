@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muniment.kit.limits import MESSAGE_LIMIT_BYTES
+from muniment.kit.nesting import is_deeper
 from muniment.v1 import records_pb2
 
 __all__ = [
@@ -56,7 +57,8 @@ def compact_json(value: Any) -> str:
     except ValueError:
         raise RefusedError("has a number that JSON does not know") from None
     kept_text(text)
-    _check_depth(value)
+    if is_deeper(value, BODY_LIMIT_DEPTH):
+        raise RefusedError(f"is nested deeper than {BODY_LIMIT_DEPTH} levels")
     return text
 
 
@@ -156,18 +158,3 @@ def place_of(name: records_pb2.RecordName) -> str:
     """The name for people: `entity people/ann`, `state plan`."""
     kind = records_pb2.RecordKind.Name(name.kind).removeprefix("RECORD_KIND_").lower()
     return f"{kind} {name.category}/{name.key}" if name.category else f"{kind} {name.key}"
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(BODY_LIMIT_DEPTH):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return
-    raise RefusedError(f"is nested deeper than {BODY_LIMIT_DEPTH} levels")

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muniment.kit.fence import disarmed, disarmed_name, fence
+from muniment.kit.nesting import is_deeper
 from muniment.kit.randomness import SystemRandomness
 from muniment.v1 import records_pb2
 from muniment.workflows.verdicts import code_name, explain, gate_name, recovery
@@ -103,7 +104,7 @@ def _bounded(body_json: str, characters: int, limit: int) -> tuple[Any, dict[str
     if characters == len(body_json):
         value = disarmed(json.loads(body_json))
         rendered = json.dumps(value, ensure_ascii=False)
-        if _is_deep(value):
+        if is_deeper(value, VALUE_LEVELS):
             # The SDK cannot carry it, nor can many a host.
             return _whole_or_cut(rendered, limit), {
                 "truncated": True,
@@ -119,21 +120,6 @@ def _bounded(body_json: str, characters: int, limit: int) -> tuple[Any, dict[str
 
 def _whole_or_cut(rendered: str, limit: int) -> str:
     return rendered if len(rendered) <= limit else rendered[:limit] + _ELLIPSIS
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(VALUE_LEVELS):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _spaced(body_json: str) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import Any, NoReturn
 
 from muniment.kit.errors import InvalidArgumentError
+from muniment.kit.nesting import is_deeper
 from muniment.memory.records.limits import BODY_LIMIT_BYTES, BODY_LIMIT_DEPTH
 
 __all__ = ["check_size", "compact", "kept_body", "kept_object", "parsed", "parsed_object"]
@@ -62,7 +63,8 @@ def parsed(field: str, text: str) -> Any:
         raise _too_deep(field) from None
     except ValueError as error:
         raise _refused(field, f"is no JSON: {error}", "BODY_NO_JSON") from None
-    _check_depth(field, value)
+    if is_deeper(value, BODY_LIMIT_DEPTH):
+        raise _too_deep(field)
     return value
 
 
@@ -100,21 +102,6 @@ def check_size(field: str, text: str) -> str:
             "BODY_TOO_LARGE",
         )
     return text
-
-
-def _check_depth(field: str, value: Any) -> None:
-    level = [value]
-    for _ in range(BODY_LIMIT_DEPTH):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return
-    raise _too_deep(field)
 
 
 def _too_deep(field: str) -> InvalidArgumentError:
