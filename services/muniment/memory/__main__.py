@@ -14,7 +14,7 @@ from muniment.kit.home_key import KeyShelf
 from muniment.kit.ids import IdMaker
 from muniment.kit.index.embedding import MiniLM
 from muniment.kit.index.following import IndexFollower
-from muniment.kit.index.lexical import LexicalIndex, delete_index
+from muniment.kit.index.lexical import LexicalIndex, open_index
 from muniment.kit.maintenance import Keeping, MaintenanceServicer
 from muniment.kit.paths import Home
 from muniment.kit.progress import Report
@@ -60,11 +60,11 @@ async def _serve(home: Home, settings: Settings, disk: Disk, loop: WriterLoop) -
     clock, randomness = SystemClock(), SystemRandomness()
     opener = _Opener(home, settings, clock, randomness, disk)
     store = opener.store_in(MEMORY_STORE.folder(home), SCHEMA, MIGRATIONS, loop)
-    index = _open_index(home, store)
+    index = open_index(MEMORY_STORE.index(home), sealed=store.protection.sealed)
     follower = IndexFollower(index, EpisodesAndPins())
 
     def rebuild_index(report: Report) -> int:
-        return _rebuild_index(store, index, follower, report)
+        return follower.rebuild_whole(store.read, "indexing", report)
 
     purger = Purger(store, rebuild_index, clock)
     tenants = Tenants(
@@ -119,27 +119,6 @@ class _Opener:
             clock=self.clock,
         )
         return open_store(folder, schema, migrations, key.protection(self.randomness), options)
-
-
-def _open_index(home: Home, store: Store) -> LexicalIndex:
-    path = MEMORY_STORE.index(home)
-    if not store.protection.sealed:
-        return LexicalIndex(path)
-    # The index of a sealed store lives in memory: no word of it may reach the disk.
-    delete_index(path)
-    return LexicalIndex(None)
-
-
-def _rebuild_index(
-    store: Store, index: LexicalIndex, follower: IndexFollower, report: Report
-) -> int:
-    """Make the index anew, to its end. How many documents it has then."""
-    follower.rebuild(store.read)
-    total = index.progress.below
-    while follower.fill(store.read):
-        report("indexing", total - index.progress.below, total)
-    documents = index.keys()
-    return sum(1 for _ in documents)
 
 
 def _maintenance(

@@ -15,6 +15,7 @@ import structlog
 
 from muniment.kit.errors import TamperedError, UnavailableError
 from muniment.kit.index.lexical import Document, LexicalIndex, Progress
+from muniment.kit.progress import Report
 from muniment.kit.store import FeedPage, Reader, read_feed
 from muniment.v1 import store_pb2
 
@@ -100,6 +101,17 @@ class IndexFollower:
         with self._first_in_line():
             self._index.reset()
         self.catch_up(read)
+
+    def rebuild_whole(
+        self, read: Callable[[], AbstractContextManager[Reader]], step: str, report: Report
+    ) -> int:
+        """Make the index anew, to its end. How many documents it has then."""
+        self.rebuild(read)
+        total = self._index.progress.below
+        while self.fill(read):
+            report(step, total - self._index.progress.below, total)
+        documents = self._index.keys()
+        return sum(1 for _ in documents)
 
     def fill(self, read: Callable[[], AbstractContextManager[Reader]]) -> bool:
         """Index a portion of what waits, newest first. False where nothing did."""

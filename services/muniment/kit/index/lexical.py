@@ -37,6 +37,7 @@ __all__ = [
     "Progress",
     "Within",
     "delete_index",
+    "open_index",
     "scope",
     "whole_value",
 ]
@@ -91,6 +92,14 @@ def delete_index(path: Path) -> None:
     """Delete the index's files; nothing, where there are none."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def open_index(path: Path, *, sealed: bool) -> LexicalIndex:
+    """The index of a store; that of a sealed one is in memory: no word of it may reach the disk."""
+    if not sealed:
+        return LexicalIndex(path)
+    delete_index(path)
+    return LexicalIndex(None)
 
 
 def scope(kind: str, value: str) -> str:

@@ -23,7 +23,7 @@ from muniment.kit.errors import InvalidArgumentError, PreconditionError
 from muniment.kit.files import private_folder, replace_file
 from muniment.kit.index.embedding import Embedder
 from muniment.kit.index.following import IndexFollower
-from muniment.kit.index.lexical import LexicalIndex, delete_index
+from muniment.kit.index.lexical import LexicalIndex, open_index
 from muniment.kit.names import check_name
 from muniment.kit.progress import Report
 from muniment.kit.store import Store, Writer
@@ -81,15 +81,11 @@ class Generation:
 
     def rebuild_index(self, report: Report) -> int:
         """Make the index anew, to its end. How many documents it has then."""
-        self.follower.rebuild(self.store.read)
-        total = self.index.progress.below
-        while self.follower.fill(self.store.read):
-            report("indexing records", total - self.index.progress.below, total)
+        documents = self.follower.rebuild_whole(self.store.read, "indexing records", report)
         if self.dense is not None:
             # It goes on in the background; search says how much it lacks.
             self.dense.follower.rebuild()
-        documents = self.index.keys()
-        return sum(1 for _ in documents)
+        return documents
 
     def close(self) -> None:
         """Close the store, and what is derived from it."""
@@ -298,10 +294,7 @@ class Tenants:
                 tenant_id = _tenant_of(store, folder.parent)
             else:
                 store.write(lambda writer: _name_tenant(writer, tenant_id)).result()
-            index_path = folder / LEXICAL_FILE
-            if store.protection.sealed:
-                delete_index(index_path)
-            index = LexicalIndex(None if store.protection.sealed else index_path)
+            index = open_index(folder / LEXICAL_FILE, sealed=store.protection.sealed)
             opened.callback(index.close)
             follower = IndexFollower(index, RecordSource())
             opened.callback(follower.close)
