@@ -78,7 +78,7 @@ def restore_archived(writer: Writer, cap: Cap, archive_id: str) -> records_pb2.E
         PreconditionError: Another entity has its name by now.
         TamperedError: It cannot be believed.
     """
-    _, archived = _known(writer, archive_id)
+    order, archived = _known(writer, archive_id)
     entity = archived.entity
     if find_entity(writer, entity.category, entity.name) is not None:
         raise PreconditionError(
@@ -86,7 +86,7 @@ def restore_archived(writer: Writer, cap: Cap, archive_id: str) -> records_pb2.E
             reason="RECORD_NAME_TAKEN",
             fix="forget that one first, or leave this one in the archive",
         )
-    drop_archived(writer, archive_id)
+    _take_out(writer, order, archived)
     put_entity(writer, cap, entity)
     return entity
 
@@ -98,7 +98,10 @@ def drop_archived(writer: Writer, archive_id: str) -> None:
         NotFoundError: The archive has no such entity.
         TamperedError: It cannot be believed.
     """
-    order, archived = _known(writer, archive_id)
+    _take_out(writer, *_known(writer, archive_id))
+
+
+def _take_out(writer: Writer, order: int, archived: records_pb2.ArchivedEntity) -> None:
     writer.delete(ARCHIVE, counted_down(order))
     _leave(writer, archived)
 

@@ -68,10 +68,7 @@ def remember(writer: Writer, cap: Cap, stamp: Stamp, wanted: Wanted) -> tuple[st
     Raises:
         LimitError: The tenant's cap.
     """
-    try:
-        stored = find_entity(writer, wanted.category, wanted.name)
-    except TamperedError:
-        stored = None
+    stored = _before(writer, wanted.category, wanted.name)
     entity = records_pb2.Entity(category=wanted.category, name=wanted.name)
     now = stamp.now()
     if stored is None:
@@ -83,7 +80,7 @@ def remember(writer: Writer, cap: Cap, stamp: Stamp, wanted: Wanted) -> tuple[st
     entity.updated_at.CopyFrom(now)
     if wanted.status is not None:
         entity.status = wanted.status
-    put_entity(writer, cap, entity)
+    _put(writer, cap, entity, stored)
     return entity.id, stored is None
 
 
@@ -93,10 +90,20 @@ def put_entity(writer: Writer, cap: Cap, entity: records_pb2.Entity) -> None:
     Raises:
         LimitError: The tenant's cap.
     """
+    _put(writer, cap, entity, _before(writer, entity.category, entity.name))
+
+
+def _before(writer: Writer, category: str, name: str) -> store_pb2.StoredEntity | None:
+    """What stands under these names; None where it cannot be believed, too."""
     try:
-        before = writer.get(ENTITIES, entity.category, entity.name)
+        return find_entity(writer, category, name)
     except TamperedError:
-        before = None
+        return None
+
+
+def _put(
+    writer: Writer, cap: Cap, entity: records_pb2.Entity, before: store_pb2.StoredEntity | None
+) -> None:
     order = next_order(writer)
     stored = store_pb2.StoredEntity(entity=entity, order=order)
     writer.put(ENTITIES, entity.category, entity.name, value=stored)
