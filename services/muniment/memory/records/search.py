@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from muniment.kit.index.analysis import stem
@@ -57,6 +58,20 @@ def search_records(
     return _Search(index, load, request, dense).response()
 
 
+@dataclass(frozen=True)
+class _Sought:
+    """What the index is asked for, with or without what is near by meaning."""
+
+    terms: Sequence[str]
+    """What finds records."""
+    values: Mapping[int, Sequence[str]]
+    """By word: what it is asked for by as a whole value."""
+    counted: Sequence[str]
+    """What finds none, and is counted in those that are found."""
+    faint: Collection[str]
+    """Terms that so many records have that they find hardly any."""
+
+
 class _Search:
     def __init__(
         self,
@@ -100,12 +115,13 @@ class _Search:
         verdict.retrievers.append("lexical")
         supports = supports_of(self._index, question, self._within, total)
         verdict.unsupported.extend(_cut([one.word.text for one in supports if not one.is_found]))
-        ranked, is_cut = self._ranked(question, supports, None)
+        sought = self._sought(question, supports)
+        ranked, is_cut = self._ranked(sought, supports, None)
         decision = self._decision(question, supports, ranked, None)
         meaning = self._meaning(question, supports, decision)
         if meaning is not None:
             verdict.retrievers.append("dense")
-            ranked, is_cut = self._ranked(question, supports, meaning)
+            ranked, is_cut = self._ranked(sought, supports, meaning)
             decision = self._decision(question, supports, ranked, meaning)
         if is_cut:
             verdict.notes.append(
@@ -135,9 +151,7 @@ class _Search:
         ]
         return Meaning(self._dense, question, " ".join(words), self._kinds)
 
-    def _ranked(
-        self, question: Question, supports: Sequence[Support], meaning: Meaning | None
-    ) -> tuple[list[Ranked], bool]:
+    def _sought(self, question: Question, supports: Sequence[Support]) -> _Sought:
         terms = list(
             dict.fromkeys(
                 term for one in supports for term in (*one.terms, *one.pieces) if one.is_found
@@ -150,13 +164,19 @@ class _Search:
         counted = list(dict.fromkeys([*asked, whole_value(ASKS)]))
         # So many records have it as a value that it finds none of them.
         faint = {term for one in supports if one.as_value > _CANDIDATES for term in one.terms}
+        return _Sought(terms, values, counted, faint)
+
+    def _ranked(
+        self, sought: _Sought, supports: Sequence[Support], meaning: Meaning | None
+    ) -> tuple[list[Ranked], bool]:
+        terms, counted, faint = sought.terms, sought.counted, sought.faint
         near = meaning.similarity if meaning is not None else {}
         keys = list(near)
         gathering = self._index.gather(terms, self._within, _CANDIDATES, counted, faint, keys)
         if gathering.is_cut and (named := self._named(terms, faint, gathering)):
             keys += named
             gathering = self._index.gather(terms, self._within, _CANDIDATES, counted, faint, keys)
-        ranking = Ranking(gathering, supports, [*terms, *counted], values, near)
+        ranking = Ranking(gathering, supports, [*terms, *counted], sought.values, near)
         return ranking.ranked, gathering.is_cut
 
     def _named(
