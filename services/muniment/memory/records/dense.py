@@ -17,13 +17,11 @@ from muniment.kit.index.dense_filling import DenseFollower, DensePage, DenseText
 from muniment.kit.index.embedding import Embedder
 from muniment.kit.store import Reader, Store, Writer
 from muniment.memory.records.entities import entities_in_order
-from muniment.memory.records.indexing import RecordSource
+from muniment.memory.records.indexing import RecordSource, changed_keys
 from muniment.memory.records.meaning import Near
 from muniment.memory.records.naming import (
-    KINDS_BY_TABLE,
     index_key,
     kind_name,
-    names_in_store,
     split_key,
 )
 from muniment.memory.records.order import counted_down
@@ -53,11 +51,8 @@ class _Source:
     def changed(
         self, reader: Reader, changes: Sequence[store_pb2.StoredChange]
     ) -> Iterator[DenseText]:
-        for change in changes:
-            kind = KINDS_BY_TABLE.get(change.table)
-            # The key of what was purged is gone from the feed; that was in the archive.
-            if kind is not None and change.key and (names := names_in_store(kind, change.key)):
-                yield self._text(reader, index_key(kind, *names))
+        for key in changed_keys(changes):
+            yield self._text(reader, key)
 
     def everything(self, reader: Reader, after: str) -> DensePage:
         """Entities, newest first; then events; then the documents, of which there are few."""

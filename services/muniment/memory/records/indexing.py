@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import structlog
 
@@ -24,7 +24,7 @@ from muniment.memory.records.schema import ENTITY_ORDER, JOURNAL, REFERENCES, ST
 from muniment.memory.records.texts import RecordText, record_text
 from muniment.v1 import records_pb2, store_pb2
 
-__all__ = ["RecordSource", "entity_text"]
+__all__ = ["RecordSource", "changed_keys", "entity_text"]
 
 _ENTITY = records_pb2.RECORD_KIND_ENTITY
 _STATE = records_pb2.RECORD_KIND_STATE
@@ -42,12 +42,8 @@ class RecordSource:
 
     def changed(self, reader: Reader, page: FeedPage) -> Iterator[Document]:
         """What became of the records that these changes are about."""
-        keys = dict.fromkeys((change.table, change.key) for _, change in page.changes)
-        for table, packed in keys:
-            kind = KINDS_BY_TABLE.get(table)
-            # The key of what was purged is gone from the feed; that was in the archive.
-            if kind is not None and packed and (names := names_in_store(kind, packed)):
-                yield self.document(reader, index_key(kind, *names))
+        for key in changed_keys(change for _, change in page.changes):
+            yield self.document(reader, key)
 
     def at_once(self, reader: Reader) -> Iterator[Document]:
         """State and reference documents, of which there are few."""
@@ -89,6 +85,15 @@ class RecordSource:
             _log.error("a record cannot be indexed", kind=kind, error=str(error))
             found = None
         return found or Document(key, "", gone=True)
+
+
+def changed_keys(changes: Iterable[store_pb2.StoredChange]) -> Iterator[str]:
+    """The index's keys of the records that these changes are about, each once."""
+    for table, packed in dict.fromkeys((change.table, change.key) for change in changes):
+        kind = KINDS_BY_TABLE.get(table)
+        # The key of what was purged is gone from the feed; that was in the archive.
+        if kind is not None and packed and (names := names_in_store(kind, packed)):
+            yield index_key(kind, *names)
 
 
 def entity_text(entity: records_pb2.Entity) -> str:
