@@ -39,15 +39,11 @@ def backup(
 
     The copies need the home's key, which is not in them.
     """
+    from muniment.kit.store.backup import require_absent
+
     home: Home = context.obj
     target = target.absolute()
-    if target.exists():
-        raise PreconditionError(
-            f"{target} exists",
-            reason="BACKUP_TARGET_EXISTS",
-            field="target_folder",
-            fix="name a folder that does not exist yet",
-        )
+    require_absent(target)
     with progress("backing up") as report:
         copies, left_out = asyncio.run(_backup(home, target, report))
     memory = copies[0]

@@ -28,7 +28,15 @@ from muniment.kit.store.store import Store
 from muniment.kit.store.tables import META, STATE_KEY
 from muniment.v1 import store_pb2
 
-__all__ = ["DATA_FILE", "MANIFEST_FILE", "Manifest", "backup_store", "read_manifest", "read_state"]
+__all__ = [
+    "DATA_FILE",
+    "MANIFEST_FILE",
+    "Manifest",
+    "backup_store",
+    "read_manifest",
+    "read_state",
+    "require_absent",
+]
 
 DATA_FILE = "store.mdb"
 """The store, as LMDB's `mdb_copy -c` writes it."""
@@ -80,13 +88,7 @@ def backup_store(store: Store, name: str, target: Path, report: Report) -> Manif
             field="target_folder",
             fix="name a folder that does not exist yet",
         )
-    if target.exists():
-        raise PreconditionError(
-            f"{target} exists",
-            reason="BACKUP_TARGET_EXISTS",
-            field="target_folder",
-            fix="name a folder that does not exist yet",
-        )
+    require_absent(target)
     try:
         private_folder(target)
     except PreconditionError as error:
@@ -112,6 +114,21 @@ def backup_store(store: Store, name: str, target: Path, report: Report) -> Manif
         shutil.rmtree(target, ignore_errors=True)
         raise
     return manifest
+
+
+def require_absent(target: Path) -> None:
+    """Refuse a target at which there is something.
+
+    Raises:
+        PreconditionError: There is.
+    """
+    if target.exists():
+        raise PreconditionError(
+            f"{target} exists",
+            reason="BACKUP_TARGET_EXISTS",
+            field="target_folder",
+            fix="name a folder that does not exist yet",
+        )
 
 
 def _copy(store: Store, name: str, data: Path, report: Report) -> Manifest:
