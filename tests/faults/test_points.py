@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from muniment.kit import faults
 from tests.faults import (
+    test_counts,
     test_fault_points,
     test_purge,
     test_record_points,
+    test_slot_points,
     test_store_machine,
     test_swaps,
 )
@@ -16,12 +18,14 @@ from tests.support.crashes import Crash, dying_at, fault_points
 VISITED = {
     *test_store_machine.POINTS,
     *test_fault_points.POINTS,
+    test_counts.POINT,
     *test_purge.FINISHED,
     *test_purge.UNDONE,
     *test_swaps.SWAP_POINTS,
     *test_swaps.KEY_POINTS,
     test_record_points.REPLY_POINT,
     *test_record_points.GENERATION_POINTS,
+    *test_slot_points.POINTS,
 }
 
 

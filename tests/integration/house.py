@@ -88,6 +88,8 @@ class House:
             "HOME": str(self.project),
             "LANG": "C.UTF-8",
             "MUNIMENT_HOME": str(self.home.path),
+            # What listens on this machine is not for tests to probe.
+            "MUNIMENT_BACKEND": "none",
             "MUNIMENT_KEY_FOLDER": str(self.key_folder),
             **self.environment,
         }

@@ -29,6 +29,7 @@ def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
     variables = {
         "HOME": str(tmp_path),
         "MUNIMENT_HOME": str(tmp_path / "home"),
+        "MUNIMENT_BACKEND": "none",
         "MUNIMENT_KEY_FOLDER": str(tmp_path / "keys"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "LANG": "C.UTF-8",

@@ -59,7 +59,8 @@ def test_a_home_is_sealed_and_gets_another_key(house: House) -> None:
 
     sealed = house.must("key", "create")
     assert sealed["sealed"]
-    assert sealed["stores"] == [str(house.home.data("memory") / "store")]
+    stores = [str(house.home.data(name) / "store") for name in ("memory", "slots")]
+    assert sealed["stores"] == stores
     assert sealed["in_the_clear"] == []
     assert is_sealed(house)
     assert runs(house)

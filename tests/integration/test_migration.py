@@ -21,7 +21,7 @@ from muniment.workflows.pins import list_pins, pin, unpin
 from muniment.workflows.recall import recall
 from muniment.workflows.status import list_projects
 from tests.integration.house import House, a_house
-from tests.support.old_program import SCHEMA_1, OldProgram, unpack_program
+from tests.support.old_program import PROGRAMS, OldProgram, unpack_program
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -113,9 +113,16 @@ async def ask(home: Home) -> Told:
         )
 
 
+@pytest.fixture(scope="module", params=PROGRAMS)
+def version(request: pytest.FixtureRequest) -> int:
+    """An earlier schema version."""
+    found: int = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def old_program(tmp_path_factory: pytest.TempPathFactory) -> OldProgram:
-    return unpack_program(SCHEMA_1, tmp_path_factory.mktemp("schema-1"))
+def old_program(version: int, tmp_path_factory: pytest.TempPathFactory) -> OldProgram:
+    return unpack_program(PROGRAMS[version], tmp_path_factory.mktemp("old-program"))
 
 
 @pytest.fixture
@@ -134,9 +141,11 @@ def only_kept(house: House, kind: str) -> Path:
     return house.home.data("memory") / name
 
 
-def test_a_store_of_version_1_goes_forward_and_back(house: House, old_program: OldProgram) -> None:
+def test_a_store_of_an_earlier_version_goes_forward_and_back(
+    house: House, old_program: OldProgram, version: int
+) -> None:
     home = house.home
-    with old_program.memory(home):
+    with old_program.memory(home, house.key_folder):
         asyncio.run(fill(home))
         before = asyncio.run(ask(home))
     assert len(before.episodes) == _EPISODES + 1
@@ -145,11 +154,11 @@ def test_a_store_of_version_1_goes_forward_and_back(house: House, old_program: O
 
     house.must("up")
     assert asyncio.run(ask(home)) == before
-    kept = only_kept(house, "v1")
+    kept = only_kept(house, f"v{version}")
     assert folders(house) == ["store", kept.name]
     stored = peek_schema(kept)
     assert stored is not None
-    assert stored.version == 1
+    assert stored.version == version
     assert house.must("verify-store")["findings"] == []
     asyncio.run(repeat_calls(home))
     house.must("commit", "--role", "user", "written by the new version")
@@ -161,8 +170,8 @@ def test_a_store_of_version_1_goes_forward_and_back(house: House, old_program: O
     assert told["kept"] == str(after)
     stored = peek_schema(home.data("memory") / "store")
     assert stored is not None
-    assert stored.version == 1
-    with old_program.memory(home):
+    assert stored.version == version
+    with old_program.memory(home, house.key_folder):
         assert asyncio.run(ask(home)) == before
 
     # And forward once more, from a store that the old program had opened meanwhile.

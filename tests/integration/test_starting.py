@@ -89,6 +89,7 @@ def test_sixteen_at_once_start_one_supervisor(crowd: Crowd) -> None:
     assert spawned(crowd.house) == [
         "supervisord started",
         "spawned: 'memory'",
+        "spawned: 'slots'",
         "spawned: 'worker'",
     ]
 

@@ -15,7 +15,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(180)
 
-SERVICES = ["memory", "worker"]
+SERVICES = ["memory", "slots", "worker"]
 
 
 @pytest.fixture
@@ -63,14 +63,14 @@ def test_a_house_goes_up_and_down(house: House) -> None:
     assert all(map(is_running, pids))
     assert house.must("down") == {"stopped": True}
     assert not any(map(is_running, pids))
-    assert [one["state"] for one in house.must("ps")] == ["STOPPED", "STOPPED"]
+    assert [one["state"] for one in house.must("ps")] == ["STOPPED"] * len(SERVICES)
     assert not list(house.home.runtime.glob("*.sock"))
 
 
 def test_only_its_owner_reaches_it(shared_house: House) -> None:
     home = shared_house.home
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in home.runtime.glob("*.sock")}
-    assert modes == {"memory.sock": 0o600, "supervisor.sock": 0o600, "worker.sock": 0o600}
+    assert modes == {f"{name}.sock": 0o600 for name in (*SERVICES, "supervisor")}
     folders = (path for path in (home.path, *home.path.rglob("*")) if path.is_dir())
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o700 for path in folders)
     files = (path for path in home.path.rglob("*") if path.is_file() and not path.is_symlink())
@@ -102,7 +102,7 @@ def test_one_that_knows_why_it_cannot_start_is_given_up_on(house: House) -> None
     assert "SERVICE_GIVEN_UP" in ran.err
     until(
         lambda: {one.state for one in list_services(house.home)} == {"EXITED"},
-        "both are given up on",
+        "all are given up on",
     )
     assert "log_level" in house.service("memory")["why"]
     assert "log_level" in house.run("ps").out.decode()
@@ -110,10 +110,10 @@ def test_one_that_knows_why_it_cannot_start_is_given_up_on(house: House) -> None
     doctor = house.run("doctor", "--json")
     assert doctor.code == 1
     problems = {one["check"] for one in doctor.json["findings"] if one["level"] == "problem"}
-    assert problems == {"settings", "memory", "worker"}
+    assert problems == {"settings", *SERVICES}
 
     house.home.settings_file.write_text('log_level = "debug"')
-    assert house.run("up").out.startswith(b"started memory, worker\n")
+    assert house.run("up").out.startswith(b"started memory, slots, worker\n")
     assert "why" not in house.service("memory")
     assert not house.must("up")["started"]
 
@@ -124,7 +124,7 @@ def test_what_a_killed_supervisor_leaves_is_replaced(raised_house: House) -> Non
     os.kill(raised_house.supervisor_pid(), signal.SIGKILL)
     doctor = raised_house.run("doctor")
     assert doctor.code == 1
-    assert b"it was killed, and memory, worker went on without it" in doctor.out
+    assert b"it was killed, and memory, slots, worker went on without it" in doctor.out
     assert b"none runs" not in doctor.out
     assert raised_house.must("up")["started"]
     assert not any(map(is_running, left))
@@ -154,8 +154,9 @@ def test_settings_that_differ_from_the_services_are_told(shared_house: House) ->
     findings = shared_house.run(
         "doctor", "--json", environment={"MUNIMENT_DRAIN_SECONDS": "3"}
     ).json["findings"]
-    (warning,) = [one for one in findings if one["level"] == "warning"]
-    assert warning["check"] == "memory"
+    warnings = [one for one in findings if one["level"] == "warning"]
+    assert [one["check"] for one in warnings] == ["memory", "slots"]
+    warning = warnings[0]
     assert warning["message"] == (
         "drain_seconds is 10.0 in the service (default) and 3.0 here (environment)"
     )
@@ -164,6 +165,6 @@ def test_settings_that_differ_from_the_services_are_told(shared_house: House) ->
 
 def test_homes_are_apart(shared_house: House) -> None:
     with a_house() as other:
-        assert [one["state"] for one in other.must("ps")] == ["STOPPED", "STOPPED"]
+        assert [one["state"] for one in other.must("ps")] == ["STOPPED"] * len(SERVICES)
         assert other.must("down") == {"stopped": False}
     assert shared_house.service("memory")["state"] == "RUNNING"

@@ -16,6 +16,8 @@ from muniment.kit.index.lexical import LexicalIndex
 from muniment.kit.progress import Report
 from muniment.kit.store import Store, StoreOptions, Writer
 from muniment.kit.store.idempotency import Once
+from muniment.kit.store.jobs import ThreadedLoop, WriterLoop
+from muniment.memory.counts import Serving
 from muniment.memory.episodes import append_episode, find_episode, prepare_episode
 from muniment.memory.exporting import Export
 from muniment.memory.importing import Import
@@ -135,7 +137,7 @@ class BareMemory:
     def export(self, project_id: str | None = None) -> bytes:
         """The lines of the project, or of all."""
         with self.store.read() as reader:
-            export = Export(reader, project_id, "muniment test", timestamp(self.clock))
+            export = Export(reader, project_id, "muniment test", timestamp(self.clock), Serving())
         lines = b""
         while not export.done:
             with self.store.read() as reader:
@@ -166,7 +168,11 @@ class BareMemory:
 
 @contextmanager
 def a_bare_memory(
-    folder: Path, *, sealed: bool = False, clock: Clock | None = None
+    folder: Path,
+    *,
+    sealed: bool = False,
+    clock: Clock | None = None,
+    loop: WriterLoop | None = None,
 ) -> Iterator[BareMemory]:
     """The memory in that folder, made where there is none; its threads end with the block."""
     seed = next(_seeds)
@@ -175,7 +181,12 @@ def a_bare_memory(
         # Who is opened later lives later.
         clock.move(3600 * seed)
     folder.mkdir(exist_ok=True)
-    options = StoreOptions(map_limit_bytes=_MAP_LIMIT_BYTES, clock=clock, disk=QuickDisk())
+    options = StoreOptions(
+        map_limit_bytes=_MAP_LIMIT_BYTES,
+        clock=clock,
+        disk=QuickDisk(),
+        loop=loop or ThreadedLoop(),
+    )
     store = Store(folder / "store", SCHEMA, protection(sealed=sealed, seed=seed), options)
     index = LexicalIndex(None if sealed else folder / "lexical.sqlite3")
     follower = IndexFollower(index, EpisodesAndPins())

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+
+from jsonschema import Draft202012Validator
 
 from muniment.bridge.calls import Greeting
 from muniment.bridge.catalogue import Catalogue
@@ -18,7 +21,7 @@ from muniment.kit.paths import Home
 from muniment.kit.settings import Settings
 from muniment.workflows.clients import open_clients
 
-__all__ = ["LEGACY", "MODERN", "Front", "a_worker"]
+__all__ = ["LEGACY", "MODERN", "Front", "a_worker", "content"]
 
 MODERN = "2026-07-28"
 LEGACY = "2025-06-18"
@@ -135,3 +138,20 @@ class Front:
         assert reply["id"] == f"id-{frame['n']}"
         self.answered.append(frame["n"])
         self._replies[frame["n"]].set_result(reply)
+
+
+async def content(front: Front, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What a tool answered, checked against what it says to answer."""
+    result = await front.call(tool, **arguments)
+    assert result["isError"] is False, result
+    (text,) = result["content"]
+    assert text["type"] == "text"
+    structured: dict[str, Any] = result["structuredContent"]
+    found = CATALOGUE.find(tool)
+    assert found is not None
+    Draft202012Validator(found.output_schema).validate(structured)
+    if tool != "memory.recall":
+        assert json.loads(text["text"]) == structured
+    else:
+        assert text["text"] == structured["rendered"]
+    return structured

@@ -21,6 +21,7 @@ from muniment.kit.metrics import Metrics
 from muniment.kit.paths import Home
 from muniment.kit.store import Store
 from muniment.kit.store.bell import CommitBell
+from muniment.memory.counts import Serving
 from muniment.memory.service import MemoryServicer
 from muniment.v1 import memory_pb2, memory_pb2_grpc
 from tests.support.bare_memory import BareMemory, a_bare_memory
@@ -181,6 +182,8 @@ class Memory:
     home: Home
     bare: BareMemory
     stub: Stub
+    serving: Serving
+    """Whose counts are exact: nobody's, unless the test says so."""
 
     @property
     def store(self) -> Store:
@@ -215,10 +218,17 @@ async def a_memory(home: Home, clock: Clock | None = None) -> AsyncIterator[Memo
         server = grpc.aio.server(
             interceptors=interceptors(Metrics("memory"), bare.clock), options=options
         )
-        bell = CommitBell()
+        bell, serving = CommitBell(), Serving()
         bare.store.follow(bell)
         servicer = MemoryServicer(
-            bare.store, bare.index, bare.clock, bare.ids, readers, bare.purger, bell=bell
+            bare.store,
+            bare.index,
+            bare.clock,
+            bare.ids,
+            readers,
+            bare.purger,
+            bell=bell,
+            serving=serving,
         )
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
         server.add_secure_port(
@@ -227,6 +237,6 @@ async def a_memory(home: Home, clock: Clock | None = None) -> AsyncIterator[Memo
         )
         await server.start()
         async with open_channel(home, "memory") as channel:
-            yield Memory(home, bare, memory_pb2_grpc.MemoryServiceStub(channel))
+            yield Memory(home, bare, memory_pb2_grpc.MemoryServiceStub(channel), serving)
         bell.close()
         await server.stop(None)

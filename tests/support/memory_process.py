@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from muniment.kit import faults
+from muniment.kit.channels import READ_SECONDS
 from muniment.kit.context import CallContext
 from muniment.kit.errors import MunimentError, TamperedError
 from muniment.kit.home_key import HomeKey, KeyShelf
@@ -66,7 +68,7 @@ class MemoryHome:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Caller]:
         """The service, for as long as the block lasts."""
-        process = self._start()
+        process = self.start()
         try:
             async with open_clients(self.home) as clients:
                 caller = Caller(clients)
@@ -80,11 +82,14 @@ class MemoryHome:
     def _log(self) -> Path:
         return self.home.path.with_name("memory.log")
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def start(self, armoury: Path | None = None) -> subprocess.Popen[bytes]:
+        """The service's process; `armoury` is the folder where its fault points are armed."""
         environment = clean_environment() | {
             "MUNIMENT_HOME": str(self.home.path),
             "MUNIMENT_KEY_FOLDER": str(self.keys),
         }
+        if armoury is not None:
+            environment[faults.VARIABLE] = str(armoury)
         with self._log.open("ab") as output:
             return subprocess.Popen(
                 [sys.executable, "-P", "-m", "muniment.memory"],
@@ -216,6 +221,19 @@ class Caller:
         ):
             pass
 
+    async def stats(self) -> memory_pb2.GetStatsResponse:
+        """The counts."""
+        request = memory_pb2.GetStatsRequest()
+        return await self.clients.to_memory.unary(
+            self.clients.memory.GetStats, request, self.context, READ_SECONDS
+        )
+
+    async def tokens(self) -> list[tuple[int, str, bool]]:
+        """Of each episode and then each pin: its count, who counted, and whether it is exact."""
+        listed = [one.tokens async for one in episodes.list_episodes(self.clients, self.context)]
+        listed += [pin.token_cost for pin in (await self.pins()).pins]
+        return [(one.count_tokens, one.tokenizer, one.exact) for one in listed]
+
     async def verify(self) -> list[maintenance_pb2.Finding]:
         """What a verification finds."""
         findings: list[maintenance_pb2.Finding] = []
@@ -266,9 +284,8 @@ class Caller:
         anchors = await self.pins()
         if anchors.tampered_pins or anchors.doubts:
             seen.marked.add("pins")
-        counts = await status.host_status(self.clients, self.context)
-        assert counts.memory is not None
-        if counts.memory.doubts:
+        counts = await self.stats()
+        if counts.doubts:
             seen.marked.add("stats")
         projects = await status.list_projects(self.clients)
         if projects.tampered_projects or projects.doubts:

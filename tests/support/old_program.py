@@ -16,11 +16,14 @@ from muniment.kit.channels import open_channel
 from muniment.kit.paths import Home
 from tests.waiting import until
 
-__all__ = ["SCHEMA_1", "OldProgram", "unpack_program"]
+__all__ = ["PROGRAMS", "OldProgram", "unpack_program"]
 
-SCHEMA_1 = Path(__file__).resolve().parents[1] / "data" / "program_schema_1.tar.xz"
-"""The last program whose memory has schema version 1, as `git archive` packed it at 313f080: its
-folders services/muniment/kit, services/muniment/memory and protos/muniment."""
+_DATA = Path(__file__).resolve().parents[1] / "data"
+
+PROGRAMS = {version: _DATA / f"program_schema_{version}.tar.xz" for version in (1, 2)}
+"""By schema version of its memory a program as `git archive` packed it: its folders
+services/muniment/kit, services/muniment/memory and protos/muniment. That of version 1 is the last,
+at 313f080; that of version 2 the last without records, at 41b04c9."""
 
 _STOP_SECONDS = 20
 
@@ -32,13 +35,14 @@ class OldProgram:
     folder: Path
 
     @contextmanager
-    def memory(self, home: Home) -> Iterator[subprocess.Popen[bytes]]:
+    def memory(self, home: Home, key_folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         """Its memory service, which answers; it is told to stop after the block."""
         paths = [str(self.folder / "protos"), str(self.folder / "services")]
         environment = {
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
             "MUNIMENT_HOME": str(home.path),
+            "MUNIMENT_KEY_FOLDER": str(key_folder),
             "PYTHONPATH": os.pathsep.join(paths),
         }
         log = self.folder / "memory.log"

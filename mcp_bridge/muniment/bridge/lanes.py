@@ -21,6 +21,7 @@ class Resource(Enum):
     EPISODES = "episodes"
     PINS = "pins"
     RECORDS = "records"
+    SLOT = "slot"
 
 
 @dataclass(eq=False)

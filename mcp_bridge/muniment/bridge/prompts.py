@@ -36,6 +36,16 @@ _TRIGGERS = (
         " corrects set to the episode_id of the wrong one.",
     ),
     (
+        "session.snapshot",
+        "A long generation or a rewrite of your context is ahead, or the day ends, and the status"
+        " names a backend: call {name}, and commit the snapshot_id that it returns.",
+    ),
+    (
+        "session.restore",
+        "You go on with a session of an earlier day: before its first turn call {name} with the"
+        " snapshot_id, which recall finds.",
+    ),
+    (
         "memory_get_state",
         "You take up earlier work: call {name} with the key that you set, or search for it.",
     ),

@@ -19,6 +19,7 @@ from muniment.bridge.subscriptions import Changes, Listening
 from muniment.bridge.tools.memory import COMMIT_EPISODE, PIN, RECALL
 from muniment.bridge.tools.operability import STATUS
 from muniment.bridge.tools.records import RECORD_TOOLS
+from muniment.bridge.tools.session import RESTORE, SNAPSHOT
 from muniment.kit.errors import PreconditionError
 from muniment.kit.paths import Home
 from muniment.kit.server import forget_failure, free_socket
@@ -27,7 +28,7 @@ from muniment.workflows.clients import open_clients
 
 __all__ = ["CATALOGUE", "FRAME_LIMIT_BYTES", "PROTOCOL", "run_worker"]
 
-CATALOGUE = Catalogue((COMMIT_EPISODE, PIN, RECALL, STATUS, *RECORD_TOOLS))
+CATALOGUE = Catalogue((COMMIT_EPISODE, PIN, RECALL, SNAPSHOT, RESTORE, STATUS, *RECORD_TOOLS))
 """Everything that the bridge serves, in the order of the context reference, then of the vault's."""
 
 PROTOCOL = 1

@@ -72,7 +72,9 @@ Global___PinKind: _TypeAlias = PinKind  # noqa: Y015
 
 @_typing.final
 class TokenCount(_message.Message):
-    """A number of tokens and who counted them."""
+    """A number of tokens and who counted them. Texts are estimated when they are stored, and counted
+    anew in the background by the serving model's tokenizer; whoever reads gets the newest count.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -85,7 +87,7 @@ class TokenCount(_message.Message):
     do not compare.
     """
     exact: _builtins.bool
-    """True only when the serving model's own tokenizer counted."""
+    """True only when the serving model's own tokenizer counted, as far as it is known which that is."""
     def __init__(
         self,
         *,
@@ -872,6 +874,9 @@ class GetStatsResponse(_message.Message):
     PROJECT_PINS_FIELD_NUMBER: _builtins.int
     TOKENIZER_FIELD_NUMBER: _builtins.int
     DOUBTS_FIELD_NUMBER: _builtins.int
+    EXACT_EPISODES_FIELD_NUMBER: _builtins.int
+    EPISODES_TO_COUNT_FIELD_NUMBER: _builtins.int
+    UNCOUNTABLE_EPISODES_FIELD_NUMBER: _builtins.int
     episodes: _builtins.int
     pins: _builtins.int
     projects: _builtins.int
@@ -879,7 +884,17 @@ class GetStatsResponse(_message.Message):
     """Of the context's project."""
     project_pins: _builtins.int
     tokenizer: _builtins.str
-    """Name of the counter that new episodes are counted with."""
+    """Name of the counter that new episodes are counted with in the end: the serving model's
+    tokenizer where it is known, else the one whose estimates are kept.
+    """
+    exact_episodes: _builtins.int
+    """Of the store's episodes: how many the serving model's tokenizer has counted, how many it is
+    still to count, and how many stay estimated, since they are too long for it or cannot be read.
+    Absent where no model is known to serve. What stays estimated is found on the way, and until
+    then is among those to count.
+    """
+    episodes_to_count: _builtins.int
+    uncountable_episodes: _builtins.int
     @_builtins.property
     def doubts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What is amiss with the store as a whole, so that the counts may be wrong."""
@@ -894,12 +909,26 @@ class GetStatsResponse(_message.Message):
         project_pins: _builtins.int = ...,
         tokenizer: _builtins.str = ...,
         doubts: _abc.Iterable[_builtins.str] | None = ...,
+        exact_episodes: _builtins.int | None = ...,
+        episodes_to_count: _builtins.int | None = ...,
+        uncountable_episodes: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_episodes_to_count", b"_episodes_to_count", "_exact_episodes", b"_exact_episodes", "_uncountable_episodes", b"_uncountable_episodes", "episodes_to_count", b"episodes_to_count", "exact_episodes", b"exact_episodes", "uncountable_episodes", b"uncountable_episodes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["doubts", b"doubts", "episodes", b"episodes", "pins", b"pins", "project_episodes", b"project_episodes", "project_pins", b"project_pins", "projects", b"projects", "tokenizer", b"tokenizer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_episodes_to_count", b"_episodes_to_count", "_exact_episodes", b"_exact_episodes", "_uncountable_episodes", b"_uncountable_episodes", "doubts", b"doubts", "episodes", b"episodes", "episodes_to_count", b"episodes_to_count", "exact_episodes", b"exact_episodes", "pins", b"pins", "project_episodes", b"project_episodes", "project_pins", b"project_pins", "projects", b"projects", "tokenizer", b"tokenizer", "uncountable_episodes", b"uncountable_episodes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__episodes_to_count: _TypeAlias = _typing.Literal["episodes_to_count"]  # noqa: Y015
+    _WhichOneofArgType__episodes_to_count: _TypeAlias = _typing.Literal["_episodes_to_count", b"_episodes_to_count"]  # noqa: Y015
+    _WhichOneofReturnType__exact_episodes: _TypeAlias = _typing.Literal["exact_episodes"]  # noqa: Y015
+    _WhichOneofArgType__exact_episodes: _TypeAlias = _typing.Literal["_exact_episodes", b"_exact_episodes"]  # noqa: Y015
+    _WhichOneofReturnType__uncountable_episodes: _TypeAlias = _typing.Literal["uncountable_episodes"]  # noqa: Y015
+    _WhichOneofArgType__uncountable_episodes: _TypeAlias = _typing.Literal["_uncountable_episodes", b"_uncountable_episodes"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__episodes_to_count) -> _WhichOneofReturnType__episodes_to_count | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exact_episodes) -> _WhichOneofReturnType__exact_episodes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__uncountable_episodes) -> _WhichOneofReturnType__uncountable_episodes | None: ...
 
 Global___GetStatsResponse: _TypeAlias = GetStatsResponse  # noqa: Y015
 

@@ -8,8 +8,10 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from muniment.v1 import memory_pb2 as _memory_pb2
 from muniment.v1 import records_pb2 as _records_pb2
+from muniment.v1 import slots_pb2 as _slots_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -20,6 +22,29 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _SnapshotStage:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SnapshotStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SnapshotStage.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SNAPSHOT_STAGE_UNSPECIFIED: _SnapshotStage.ValueType  # 0
+    SNAPSHOT_STAGE_BEGUN: _SnapshotStage.ValueType  # 1
+    """The server was asked, or is about to be; whoever finds it so after a crash takes it away."""
+    SNAPSHOT_STAGE_DONE: _SnapshotStage.ValueType  # 2
+    SNAPSHOT_STAGE_LEAVING: _SnapshotStage.ValueType  # 3
+    """It is being taken away."""
+
+class SnapshotStage(_SnapshotStage, metaclass=_SnapshotStageEnumTypeWrapper): ...
+
+SNAPSHOT_STAGE_UNSPECIFIED: SnapshotStage.ValueType  # 0
+SNAPSHOT_STAGE_BEGUN: SnapshotStage.ValueType  # 1
+"""The server was asked, or is about to be; whoever finds it so after a crash takes it away."""
+SNAPSHOT_STAGE_DONE: SnapshotStage.ValueType  # 2
+SNAPSHOT_STAGE_LEAVING: SnapshotStage.ValueType  # 3
+"""It is being taken away."""
+Global___SnapshotStage: _TypeAlias = SnapshotStage  # noqa: Y015
 
 @_typing.final
 class StoredRow(_message.Message):
@@ -846,3 +871,217 @@ class StoredVector(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredVector: _TypeAlias = StoredVector  # noqa: Y015
+
+@_typing.final
+class StoredSnapshot(_message.Message):
+    """Table `snapshots`, by snapshot id."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    FILE_KEY_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    WAS_WHOLE_FIELD_NUMBER: _builtins.int
+    stage: Global___SnapshotStage.ValueType
+    file_key: _builtins.bytes
+    """The key of a sealed file; it is a file's own, so that the file need not change with the home's."""
+    order: _builtins.int
+    """Place in the order of saves."""
+    was_whole: _builtins.bool
+    """It is leaving, and its file was whole: nobody writes that any more."""
+    @_builtins.property
+    def snapshot(self) -> _slots_pb2.Snapshot: ...
+    def __init__(
+        self,
+        *,
+        snapshot: _slots_pb2.Snapshot | None = ...,
+        stage: Global___SnapshotStage.ValueType = ...,
+        file_key: _builtins.bytes = ...,
+        order: _builtins.int = ...,
+        was_whole: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshot", b"snapshot"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file_key", b"file_key", "order", b"order", "snapshot", b"snapshot", "stage", b"stage", "was_whole", b"was_whole"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredSnapshot: _TypeAlias = StoredSnapshot  # noqa: Y015
+
+@_typing.final
+class StoredTokenChain(_message.Message):
+    """Table `token_chains`, by snapshot id: the hashes of the prefix, one a block of 64 tokens."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HASHES_FIELD_NUMBER: _builtins.int
+    LAST_BLOCK_TOKENS_FIELD_NUMBER: _builtins.int
+    hashes: _builtins.bytes
+    """16 bytes each."""
+    last_block_tokens: _builtins.int
+    """In the last block."""
+    def __init__(
+        self,
+        *,
+        hashes: _builtins.bytes = ...,
+        last_block_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hashes", b"hashes", "last_block_tokens", b"last_block_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredTokenChain: _TypeAlias = StoredTokenChain  # noqa: Y015
+
+@_typing.final
+class StoredProbe(_message.Message):
+    """Table `probes`, by the server's name: what was found out about it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    CAPABILITIES_FIELD_NUMBER: _builtins.int
+    RESTORE_WORTH_FIELD_NUMBER: _builtins.int
+    PROBED_AT_FIELD_NUMBER: _builtins.int
+    EARLIER_FIELD_NUMBER: _builtins.int
+    subject: _builtins.bytes
+    """Two hashes, 16 bytes each: over build, model and what it says of its settings; and over these
+    and the run of the server. What is known holds for both.
+    """
+    @_builtins.property
+    def capabilities(self) -> _containers.RepeatedCompositeFieldContainer[_slots_pb2.Capability]: ...
+    @_builtins.property
+    def restore_worth(self) -> _containers.RepeatedCompositeFieldContainer[_slots_pb2.RestoreWorth]: ...
+    @_builtins.property
+    def probed_at(self) -> _timestamp_pb2.Timestamp:
+        """Absent: what is known was learnt from use."""
+
+    @_builtins.property
+    def earlier(self) -> _slots_pb2.RestoreWorth:
+        """The last measure of an earlier run, whose flags may have been others."""
+
+    def __init__(
+        self,
+        *,
+        subject: _builtins.bytes = ...,
+        capabilities: _abc.Iterable[_slots_pb2.Capability] | None = ...,
+        restore_worth: _abc.Iterable[_slots_pb2.RestoreWorth] | None = ...,
+        probed_at: _timestamp_pb2.Timestamp | None = ...,
+        earlier: _slots_pb2.RestoreWorth | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_earlier", b"_earlier", "_probed_at", b"_probed_at", "earlier", b"earlier", "probed_at", b"probed_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_earlier", b"_earlier", "_probed_at", b"_probed_at", "capabilities", b"capabilities", "earlier", b"earlier", "probed_at", b"probed_at", "restore_worth", b"restore_worth", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__earlier: _TypeAlias = _typing.Literal["earlier"]  # noqa: Y015
+    _WhichOneofArgType__earlier: _TypeAlias = _typing.Literal["_earlier", b"_earlier"]  # noqa: Y015
+    _WhichOneofReturnType__probed_at: _TypeAlias = _typing.Literal["probed_at"]  # noqa: Y015
+    _WhichOneofArgType__probed_at: _TypeAlias = _typing.Literal["_probed_at", b"_probed_at"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__earlier) -> _WhichOneofReturnType__earlier | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__probed_at) -> _WhichOneofReturnType__probed_at | None: ...
+
+Global___StoredProbe: _TypeAlias = StoredProbe  # noqa: Y015
+
+@_typing.final
+class StoredTokenCounts(_message.Message):
+    """Table `token_counts`, by the number of a block of 256 seqs: what tokenizers of models count."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BY_TOKENIZER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def by_tokenizer(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredCountsOfTokenizer]:
+        """An episode is counted by one of them only."""
+
+    def __init__(
+        self,
+        *,
+        by_tokenizer: _abc.Iterable[Global___StoredCountsOfTokenizer] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_tokenizer", b"by_tokenizer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredTokenCounts: _TypeAlias = StoredTokenCounts  # noqa: Y015
+
+@_typing.final
+class StoredCountsOfTokenizer(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKENIZER_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
+    tokenizer: _builtins.str
+    counts: _builtins.bytes
+    """By the episode's place in the block one more than its count, or 0 where it is not counted:
+    32 bits each, little-endian. Zeros at the end are left out.
+    """
+    def __init__(
+        self,
+        *,
+        tokenizer: _builtins.str = ...,
+        counts: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "tokenizer", b"tokenizer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredCountsOfTokenizer: _TypeAlias = StoredCountsOfTokenizer  # noqa: Y015
+
+@_typing.final
+class StoredPinCounts(_message.Message):
+    """Table `pin_counts`, by project id: the same for its pins."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PINS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pins(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredPinCount]: ...
+    def __init__(
+        self,
+        *,
+        pins: _abc.Iterable[Global___StoredPinCount] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pins", b"pins"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredPinCounts: _TypeAlias = StoredPinCounts  # noqa: Y015
+
+@_typing.final
+class StoredPinCount(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PIN_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    TOKENIZER_FIELD_NUMBER: _builtins.int
+    COUNT_TOKENS_FIELD_NUMBER: _builtins.int
+    pin_id: _builtins.str
+    kind: _memory_pb2.PinKind.ValueType
+    """Of which the rendered rule was counted."""
+    tokenizer: _builtins.str
+    count_tokens: _builtins.int
+    def __init__(
+        self,
+        *,
+        pin_id: _builtins.str = ...,
+        kind: _memory_pb2.PinKind.ValueType = ...,
+        tokenizer: _builtins.str = ...,
+        count_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count_tokens", b"count_tokens", "kind", b"kind", "pin_id", b"pin_id", "tokenizer", b"tokenizer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredPinCount: _TypeAlias = StoredPinCount  # noqa: Y015

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from muniment.cli.health import MEMORY, wait_until_healthy
+from muniment.cli.health import wait_until_healthy
 from muniment.cli.house import START_SECONDS
 from muniment.cli.output import progress
 from muniment.cli.services import reason_of_failure
+from muniment.cli.slots_told import told_server, told_slot
 from muniment.kit.context import CallContext
 from muniment.kit.errors import MunimentError, PreconditionError
 from muniment.kit.identity import ProjectIdentity, resolve_project
@@ -24,10 +25,10 @@ from muniment.kit.randomness import SystemRandomness
 from muniment.kit.supervise import ensure_running, supervisor_lives
 from muniment.v1 import memory_pb2
 from muniment.workflows import episodes, pins, status
-from muniment.workflows.clients import Clients, open_clients
+from muniment.workflows.clients import MEMORY, SLOTS, Clients, open_clients
 from muniment.workflows.recall import recall
 
-__all__ = ["Asker", "Listed", "list_projects", "memory_clients"]
+__all__ = ["Asker", "Listed", "list_projects", "memory_clients", "project_of", "service_clients"]
 
 Answer = dict[str, Any]
 
@@ -57,15 +58,7 @@ class Asker:
         Raises:
             PreconditionError: The folder is gone, or the project's file cannot be read.
         """
-        try:
-            project = resolve_project(folder)
-        except FileNotFoundError as error:
-            raise PreconditionError(
-                "the current folder was deleted",
-                reason="CURRENT_FOLDER_GONE",
-                fix="change to another one, or name the project's with --project",
-            ) from error
-        return cls(home, project)
+        return cls(home, project_of(folder))
 
     async def commit(
         self,
@@ -161,7 +154,7 @@ class Asker:
         }
 
     async def status(self) -> tuple[Answer, MunimentError | None]:
-        """Counts of the host and of the project, and why some are missing."""
+        """Counts of the host and of the project, and its server; why the counts are missing."""
         async with memory_clients(self.home) as clients:
             told = await status.host_status(clients, self._context())
         answer: Answer = {
@@ -170,19 +163,21 @@ class Asker:
         }
         if self.project.name is not None:
             answer["project"]["name"] = self.project.name
+        missing = []
         if told.memory is None:
-            return answer | {"could_not_tell": [MEMORY]}, told.failure
-        counts: Answer = {
-            "episodes": told.memory.project_episodes,
-            "pins": told.memory.project_pins,
-            "tokenizer": told.memory.tokenizer,
-            "host_episodes": told.memory.episodes,
-            "host_pins": told.memory.pins,
-            "host_projects": told.memory.projects,
-        }
-        if told.memory.doubts:
-            counts["doubts"] = list(told.memory.doubts)
-        return answer | {"memory": counts, "could_not_tell": []}, told.failure
+            missing.append(MEMORY)
+        else:
+            answer["memory"] = _counts(told.memory)
+        if told.inference.servers is None:
+            missing.append(SLOTS)
+        else:
+            usual = told.inference.usual
+            answer["server"] = None if usual is None else told_server(usual)
+        if told.inference.slots is not None:
+            answer["server"]["slots"] = [told_slot(one) for one in told.inference.slots]
+        if told.inference.failure is not None:
+            answer["server_failure"] = str(told.inference.failure)
+        return answer | {"could_not_tell": missing}, told.failure
 
     def _context(self, session_id: str | None = None) -> CallContext:
         # One process makes one call, so a key of its own is all that a repetition needs.
@@ -193,6 +188,22 @@ class Asker:
             caller="cli",
             idempotency_key=f"cli-{SystemRandomness().token(16).hex()}",
         )
+
+
+def project_of(folder: Path) -> ProjectIdentity:
+    """The project that the folder belongs to.
+
+    Raises:
+        PreconditionError: The folder is gone, or the project's file cannot be read.
+    """
+    try:
+        return resolve_project(folder)
+    except FileNotFoundError as error:
+        raise PreconditionError(
+            "the current folder was deleted",
+            reason="CURRENT_FOLDER_GONE",
+            fix="change to another one, or name the project's with --project",
+        ) from error
 
 
 async def list_projects(home: Home) -> Listed:
@@ -214,13 +225,36 @@ async def list_projects(home: Home) -> Listed:
 @asynccontextmanager
 async def memory_clients(home: Home) -> AsyncIterator[Clients]:
     """The home's services, started if they do not run."""
+    async with service_clients(home, MEMORY) as clients:
+        yield clients
+
+
+@asynccontextmanager
+async def service_clients(home: Home, *names: str) -> AsyncIterator[Clients]:
+    """The home's services, started if they do not run; these are needed.
+
+    Raises:
+        MunimentError: One of them cannot start.
+    """
     with nullcontext() if supervisor_lives(home) else progress("starting the services"):
         started = ensure_running(home, deadline_seconds=START_SECONDS)
-        if started or reason_of_failure(home, MEMORY):
+        if started or any(reason_of_failure(home, name) for name in names):
             # A call would wait long for a service that knows why it cannot start.
-            await wait_until_healthy(home, (MEMORY,), deadline_seconds=START_SECONDS)
+            await wait_until_healthy(home, names, deadline_seconds=START_SECONDS)
     async with open_clients(home) as clients:
         yield clients
+
+
+def _counts(stats: memory_pb2.GetStatsResponse) -> Answer:
+    counts: Answer = {
+        "episodes": stats.project_episodes,
+        "pins": stats.project_pins,
+        "tokenizer": stats.tokenizer,
+        "host_episodes": stats.episodes,
+        "host_pins": stats.pins,
+        "host_projects": stats.projects,
+    }
+    return counts | {"doubts": list(stats.doubts)} if stats.doubts else counts
 
 
 def _episode(episode: memory_pb2.Episode) -> Answer:

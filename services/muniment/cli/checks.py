@@ -9,47 +9,54 @@ import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
 
+from muniment.cli.findings import Finding
 from muniment.cli.harnesses import bridge_command
-from muniment.cli.health import MEMORY, answers, failure, is_healthy
+from muniment.cli.health import KEEPERS, answers, failure, is_healthy
+from muniment.cli.server_checks import check_servers
 from muniment.cli.services import GIVEN_UP, list_services, reason_of_failure, service_names
 from muniment.cli.supervisor_client import ServiceProcess
 from muniment.kit.errors import MunimentError
 from muniment.kit.home_key import KeyShelf
 from muniment.kit.paths import Home
-from muniment.kit.settings import explain, load_settings, unknown_variables
+from muniment.kit.settings import (
+    PREDECESSOR_VARIABLES,
+    explain,
+    load_settings,
+    unknown_variables,
+)
 from muniment.kit.supervise import supervisor_lives
 from muniment.v1 import common_pb2
-from muniment.workflows.clients import open_clients
-from muniment.workflows.status import describe_memory
+from muniment.workflows.clients import SLOTS, open_clients
+from muniment.workflows.status import describe_service
 
-__all__ = ["Finding", "examine"]
+__all__ = ["examine"]
 
 _MIB, _GIB = 1024**2, 1024**3
 _DISK_WARNING_BYTES = _GIB
 _DISK_PROBLEM_BYTES = 100 * _MIB
+
+_NAMING_SERVERS = frozenset({"backend", "llama_url", "servers"})
+"""Settings that name inference servers."""
 
 _START_SECONDS = 15
 """How long a service may take until it answers."""
 
 _PREDECESSORS = ("KINT_", "SAKUR4_", "SIBYL_")
 _OTHER_STORE = "SIBYL_MEMORY_DB"
-_UNDERSTOOD = frozenset({_OTHER_STORE, "KINT_TENANT", "SAKUR4_PROJECT_ROOT", "SAKUR4_SESSION"})
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What one check found."""
-
-    check: str
-    level: Literal["ok", "warning", "problem"]
-    message: str
-    fix: str | None = None
-    """What to do; None where nothing is wrong."""
+_UNDERSTOOD = frozenset(
+    {
+        _OTHER_STORE,
+        "KINT_TENANT",
+        "SAKUR4_LLAMA_API_KEY",
+        "SAKUR4_PROJECT_ROOT",
+        "SAKUR4_SESSION",
+        *PREDECESSOR_VARIABLES,
+    }
+)
 
 
 async def examine(home: Home) -> list[Finding]:
@@ -257,18 +264,31 @@ async def _check_service(home: Home, service: ServiceProcess) -> AsyncIterator[F
     if not await is_healthy(home, service):
         yield _unanswered(service)
         return
-    if name != MEMORY:
+    if name not in KEEPERS:
         yield Finding(name, "ok", f"answers (pid {service.pid})")
         return
+    async with open_clients(home) as clients:
+        try:
+            described = await describe_service(clients, name)
+        except MunimentError as error:
+            yield Finding(name, "problem", error.message, error.fix)
+            return
+        yield Finding(name, "ok", f"answers (pid {service.pid}){_store(described)}")
+        compared = (*_compare_version(name, described), *_compare_settings(home, name, described))
+        for finding in compared:
+            yield finding
+        if name == SLOTS:
+            for finding in await check_servers(clients, are_configured=_names_servers(home)):
+                yield finding
+
+
+def _names_servers(home: Home) -> bool:
+    """Whether somebody named an inference server, or said which is meant."""
     try:
-        async with open_clients(home) as clients:
-            described = await describe_memory(clients)
-    except MunimentError as error:
-        yield Finding(name, "problem", error.message, error.fix)
-        return
-    yield Finding(name, "ok", f"answers (pid {service.pid}){_store(described)}")
-    for finding in (*_compare_version(name, described), *_compare_settings(home, name, described)):
-        yield finding
+        settings = explain(home)
+    except MunimentError:
+        return True  # The service has settings; that these cannot be read is told already.
+    return any(one.origin != "default" for one in settings if one.name in _NAMING_SERVERS)
 
 
 def _unanswered(service: ServiceProcess) -> Finding:

@@ -15,11 +15,12 @@ from muniment.kit.channels import open_channel
 from muniment.kit.clock import SystemClock
 from muniment.kit.errors import PreconditionError, TimedOutError
 from muniment.kit.paths import Home
+from muniment.workflows.clients import MEMORY, SLOTS
 
-__all__ = ["MEMORY", "answers", "failure", "is_healthy", "wait_until_healthy"]
+__all__ = ["KEEPERS", "answers", "failure", "is_healthy", "wait_until_healthy"]
 
-MEMORY = "memory"
-"""The service that keeps everything."""
+KEEPERS = (MEMORY, SLOTS)
+"""The services that have a store, and say how they fare."""
 
 _WORKER = "worker"
 _ANSWER_SECONDS = 2.0
@@ -30,14 +31,14 @@ async def is_healthy(home: Home, service: ServiceProcess) -> bool:
     """Whether the service runs, and answers if it is one of those that listen."""
     if service.pid is None:
         return False
-    if service.name in (MEMORY, _WORKER):
+    if service.name in (*KEEPERS, _WORKER):
         return await answers(home, service.name)
     return service.state == "RUNNING"
 
 
 async def answers(home: Home, name: str) -> bool:
     """Whether somebody answers on the service's socket."""
-    return await (_serves(home, name) if name == MEMORY else _accepts(home, name))
+    return await (_serves(home, name) if name in KEEPERS else _accepts(home, name))
 
 
 async def _serves(home: Home, name: str) -> bool:

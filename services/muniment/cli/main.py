@@ -22,6 +22,7 @@ from muniment.cli import (
     memory,
     metrics,
     records,
+    slots,
     transfer,
 )
 from muniment.cli.output import print_error
@@ -74,6 +75,7 @@ app.command(name="import")(transfer.import_)
 app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="key")
 app.add_typer(records.app, name="records")
+app.add_typer(slots.app, name="slots")
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,7 +11,9 @@ from muniment.cli.output import Json, print_json, print_table, print_text, progr
 from muniment.kit.paths import Home
 
 if TYPE_CHECKING:
+    from muniment.kit.context import CallContext
     from muniment.v1 import maintenance_pb2, records_pb2
+    from muniment.workflows.clients import Clients
 
 __all__ = ["reindex", "verify_store"]
 
@@ -24,47 +26,58 @@ def verify_store(context: typer.Context, json: Json = False) -> None:
     Every row is held against its check, the feed against its chain, the tables against the feed
     and each other, the index against the tables. The exit code is 1 where something is wrong.
     """
-    # gRPC and the contracts take half a second to import, and other commands do without.
-
     home: Home = context.obj
-    told = asyncio.run(_verify(home))
+    told, slots = asyncio.run(_verify(home))
     if json:
         first, *others = told
-        print_json(first | {"records": others})
+        print_json(first | {"records": others, "slots": slots})
     else:
-        for one in told:
+        for one in (*told, slots):
             _print_findings(one)
-    if any(one["findings"] for one in told):
+    if any(one["findings"] for one in (*told, slots)):
         raise typer.Exit(1)
 
 
-async def _verify(home: Home) -> list[dict[str, Any]]:
-    """What was found in the memory's store, then in the records of each tenant."""
+async def _verify(home: Home) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What was found in the memory's store, then in the records of each tenant; and of slots."""
     # gRPC and the contracts take half a second to import, and other commands do without.
-    from muniment.cli.answers import memory_clients
-    from muniment.workflows import maintenance
+    from muniment.cli.answers import service_clients
+    from muniment.cli.health import KEEPERS
+    from muniment.kit.context import CallContext
+    from muniment.workflows.clients import MEMORY, SLOTS
     from muniment.workflows.records import every_store, unopened_records
 
     told = []
-    async with memory_clients(home) as clients:
+    async with service_clients(home, *KEEPERS) as clients:
         for context in await every_store(clients, "cli"):
-            findings: list[maintenance_pb2.Finding] = []
-            what = f"the records of {context.tenant_id}" if context.tenant_id else "the store"
-            with progress(f"verifying {what}") as report:
-                result = await maintenance.verify_store(clients, context, report, findings.append)
-            told.append(
-                {
-                    "findings": [_as_told(one) for one in findings],
-                    "not_listed": result.findings - len(findings),
-                    "rows": result.rows,
-                    "changes": result.changes,
-                    "position": result.position,
-                    "incarnation": result.incarnation,
-                    **({"tenant": context.tenant_id} if context.tenant_id else {}),
-                }
-            )
+            tenant = context.tenant_id
+            what = f"the records of {tenant}" if tenant else "the store"
+            found = await _verify_one(clients, context, MEMORY, what)
+            told.append(found | ({"tenant": tenant} if tenant else {}))
         told += [_told_unopened(one) for one in await unopened_records(clients, "cli")]
-    return told
+        own = CallContext(caller="cli")
+        slots = await _verify_one(clients, own, SLOTS, "the store of slots")
+    return told, slots | {"service": SLOTS}
+
+
+async def _verify_one(
+    clients: Clients, context: CallContext, service: str, what: str
+) -> dict[str, Any]:
+    from muniment.workflows import maintenance
+
+    findings: list[maintenance_pb2.Finding] = []
+    with progress(f"verifying {what}") as report:
+        result = await maintenance.verify_store(
+            clients, context, report, findings.append, service=service
+        )
+    return {
+        "findings": [_as_told(one) for one in findings],
+        "not_listed": result.findings - len(findings),
+        "rows": result.rows,
+        "changes": result.changes,
+        "position": result.position,
+        "incarnation": result.incarnation,
+    }
 
 
 def _told_unopened(one: records_pb2.UnopenedRecords) -> dict[str, Any]:
@@ -95,6 +108,7 @@ def _print_findings(one: dict[str, Any]) -> None:
     looked = f"{one['rows']} rows and {one['changes']} changes were looked at"
     where = f" in the records of {one['tenant']}" if "tenant" in one else ""
     where = f" in {one['folder']}" if "folder" in one else where
+    where = f" in the store of {one['service']}" if "service" in one else where
     told, left = one["findings"], one["not_listed"]
     if not told:
         print_text(f"all is as it was written{where}; {looked}")

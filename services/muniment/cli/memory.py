@@ -240,22 +240,41 @@ def recall(
 
 
 def status(context: typer.Context, project: Project = Path(), json: Json = False) -> None:
-    """Count what the host remembers, and what of it belongs to the project."""
+    """Count what the host remembers and what of it is the project's; look at its server."""
     told, failure = asyncio.run(_asker(context, project).status())
     if json:
         print_json(told)
-    elif failure is None:
+    else:
+        _print_status(told)
+    if failure is not None:
+        raise failure
+
+
+def _print_status(told: dict[str, Any]) -> None:
+    here = told["project"]
+    print_text(f"home     {told['home']}")
+    print_text(f"project  {here['project_id']} at {here['root']}")
+    if "memory" in told:
         counts = told["memory"]
-        here = told["project"]
-        print_text(f"home     {told['home']}")
-        print_text(f"project  {here['project_id']} at {here['root']}")
         print_text(f"         {_totals(counts['episodes'], counts['pins'])}")
         host = _totals(counts["host_episodes"], counts["host_pins"])
         print_text(f"host     {host}, {counted(counts['host_projects'], 'project')}")
         for doubt in counts.get("doubts", ()):
             print_text(f"doubt    {doubt}; run `muniment verify-store`")
-    if failure is not None:
-        raise failure
+    if "server" in told:
+        print_text(f"server   {_server_in_short(told['server'])}")
+    if "server_failure" in told:
+        print_text(f"server   could not tell: {told['server_failure']}")
+
+
+def _server_in_short(server: dict[str, Any] | None) -> str:
+    if server is None:
+        return "none"
+    text = f"{server['name']} at {server['url']}: {server['condition'].replace('_', ' ')}"
+    if "slots" in server:
+        busy = sum(one["is_busy"] for one in server["slots"])
+        text += f", {busy} of {counted(len(server['slots']), 'slot')} busy"
+    return text
 
 
 def projects(context: typer.Context, json: Json = False) -> None:

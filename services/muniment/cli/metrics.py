@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import typer
 
@@ -19,17 +20,31 @@ def metrics(context: typer.Context, json: Json = False) -> None:
     home: Home = context.obj
     if not supervisor_lives(home):
         raise not_running()
-    text = asyncio.run(_read(home))
+    told = asyncio.run(_read(home))
     if json:
-        print_json([{"service": "memory", "text": text}])
+        print_json([{"service": name, "text": text} for name, text in told.items()])
     else:
-        print(text, end="")
+        print(_merged(told.values()), end="")
 
 
-async def _read(home: Home) -> str:
+def _merged(texts: Iterable[str]) -> str:
+    """One text with what all of them have: the format takes a metric's samples in one place."""
+    families: dict[str, list[str]] = {}
+    for text in texts:
+        samples: list[str] = []
+        for line in text.splitlines(keepends=True):
+            if line.startswith("# HELP "):
+                samples = families.setdefault(line, [])
+            elif not line.startswith("# TYPE ") or line not in samples:
+                samples.append(line)
+    return "".join(help_ + "".join(samples) for help_, samples in families.items())
+
+
+async def _read(home: Home) -> dict[str, str]:
     # gRPC takes a third of a second to import, and most commands do without.
+    from muniment.cli.health import KEEPERS
     from muniment.workflows.clients import open_clients
-    from muniment.workflows.status import memory_metrics
+    from muniment.workflows.status import service_metrics
 
     async with open_clients(home) as clients:
-        return await memory_metrics(clients)
+        return {name: await service_metrics(clients, name) for name in KEEPERS}

@@ -106,7 +106,7 @@ def standard_input() -> str:
     return utf8_text(sys.stdin.buffer.read())
 
 
-def utf8_text(raw: bytes) -> str:
+def utf8_text(raw: bytes, *, field: str = "body") -> str:
     """The text that the bytes are.
 
     Raises:
@@ -115,14 +115,14 @@ def utf8_text(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise _not_utf8(error.start) from error
+        raise _not_utf8(error.start, field) from error
 
 
-def _not_utf8(position: int) -> InvalidArgumentError:
+def _not_utf8(position: int, field: str = "body") -> InvalidArgumentError:
     return InvalidArgumentError(
         f"is not UTF-8 at position {position}",
         reason="CONTENT_NOT_UTF8",
-        field="body",
+        field=field,
         fix="convert it first, with iconv for example",
     )
 

@@ -30,6 +30,7 @@ __all__ = [
     "BULK_SECONDS",
     "MAINTENANCE_SECONDS",
     "READ_SECONDS",
+    "SLOT_SECONDS",
     "WRITE_SECONDS",
     "Caller",
     "open_channel",
@@ -38,6 +39,7 @@ __all__ = [
 READ_SECONDS = 20.0
 WRITE_SECONDS = 20.0
 BULK_SECONDS = 60.0
+SLOT_SECONDS = 600.0
 MAINTENANCE_SECONDS = 3600.0
 
 _FIRST_RETRY_SECONDS = 0.05
@@ -80,11 +82,17 @@ class Caller:
         request: Request,
         context: CallContext,
         deadline_seconds: float,
+        *,
+        patience_seconds: float | None = None,
     ) -> Response:
-        """Make a call, again and again while the service is away, until the deadline."""
+        """Make a call, again and again while the service is away, until the deadline.
+
+        With `patience_seconds` it may run for longer than it waits for a service that is away.
+        """
         return await self._persist(
             lambda left: method(request, timeout=left, metadata=context.to_metadata()),
             deadline_seconds,
+            patience_seconds,
         )
 
     async def client_stream(
@@ -172,24 +180,34 @@ class Caller:
             await asyncio.gather(sending, return_exceptions=True)
 
     async def _persist(
-        self, send: Callable[[float], Awaitable[Response]], deadline_seconds: float
+        self,
+        send: Callable[[float], Awaitable[Response]],
+        deadline_seconds: float,
+        patience_seconds: float | None = None,
     ) -> Response:
         """Send until there is an answer. Safe for writes, whose context carries their key."""
-        end = self.clock.monotonic() + deadline_seconds
+        begin = self.clock.monotonic()
+        end = begin + deadline_seconds
+        until = end
         away: UnavailableError | None = None
 
         async def attempt() -> Response:
-            nonlocal away
-            left = end - self.clock.monotonic()
-            if left <= 0:
+            nonlocal away, until
+            now = self.clock.monotonic()
+            if now >= min(until, end):
                 raise self._timed_out(away) from away
+            left = end - now
             try:
                 return await send(left)
             except grpc.aio.AioRpcError as error:
                 known = from_rpc_error(error, self.service)
                 if isinstance(known, UnavailableError):
+                    failed = self.clock.monotonic()
+                    if patience_seconds and (away is None or failed - now > _LONGEST_RETRY_SECONDS):
+                        # It was there for a while, so the wait for it begins anew.
+                        until = failed + patience_seconds
                     away = known
-                    if end - deadline_seconds + _GIVEN_UP_SECONDS < self.clock.monotonic():
+                    if begin + _GIVEN_UP_SECONDS < failed:
                         self._raise_given_up()
                 raise known from error
 

@@ -1,55 +1,90 @@
-"""Token counts without a tokenizer: an estimate, and labelled as one.
+"""Token counts where no model's own tokenizer is at hand: an estimate, and labelled as one.
 
-The estimate goes by kinds of characters, as byte-pair vocabularies roughly do: a word of Latin
-letters costs a token for about 4.2 letters, a run of digits for 3, a run of punctuation for 2,
-a CJK character one, other letters one for two. It is a budget's first guess and never `exact`.
+A small vocabulary that the package carries cuts the text to pieces, and each piece costs what it
+cost on average in the vocabularies of present-day models, which are too large to carry. So the
+estimate lies between what those models count; it is never `exact`. Nothing heavy is imported with
+this module: the vocabulary is loaded with the first text, in about 0.1 seconds.
 """
 
 from __future__ import annotations
 
-import re
-import string
-from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
 
-__all__ = ["TOKENIZER", "estimate_tokens"]
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
 
-TOKENIZER = "estimate-1"
+__all__ = ["DATA_FOLDER", "ERROR_PERCENT", "TOKENIZER", "WEIGHT_STEPS", "estimate_tokens"]
 
-# Kinds of ASCII characters: which, least length of a run that counts, and characters per token.
-# White space is free but for its own longer runs (indentation, blank lines).
-_KINDS = (
-    (string.ascii_letters, 1, 4.2),
-    (string.digits, 1, 3.0),
-    (" \t\r\n", 2, 4.0),
-    (string.punctuation, 1, 2.0),
-)
-_RUNS = tuple(
-    (bytes(ord("x") if chr(byte) in kind else ord(" ") for byte in range(256)), least, per_token)
-    for kind, least, per_token in _KINDS
-)
-_CJK = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
-_OTHER_RUNS = re.compile(rf"(?P<cjk>[{_CJK}]+)|(?P<other>[^\x00-\x7f{_CJK}]+)")
-_PER_OTHER_TOKEN = {"cjk": 1.0, "other": 2.0}
+TOKENIZER = "muniment-spm-1"
+"""Names the counter and its version: another vocabulary, or other costs, are another one."""
+
+ERROR_PERCENT = {"prose": 5, "code": 8, "json": 12, "cjk": 7, "latin": 13, "scripts": 27}
+"""How far off it is on average, in percent of what a present-day model counts, by kind of text:
+English prose, code, JSON, Chinese with Japanese and Korean, other languages in Latin letters, other
+scripts. Measured by `benchmarks/counting` on turns of 2,000 characters that it was not made of,
+against o200k and the vocabularies of Qwen 3, Llama 3 and Gemma 3, which differ from each other by
+about as much. A model of English alone needs more tokens for the last three, up to two and a half
+times as many."""
+
+DATA_FOLDER = "data"
+"""Where the vocabulary is, beside this module; its README says what it was made of, and how."""
+
+WEIGHT_STEPS = 64
+"""A piece's cost is kept in so many parts of a token."""
+
+_BLOCK_CHARACTERS = 8192
+"""So much is cut at once, in about a millisecond; other threads may have to wait for so long."""
+
+_BLOCKS = 64
+"""Of a text that has more, so many are counted, and stand for the rest."""
+
+_GOLDEN_16BIT = 40_503
+"""2**16 over the golden ratio: its multiples spread evenly, and meet no period of a text."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Roughly how many tokens a present-day model counts; 0 only for empty text."""
+    """Roughly how many tokens a present-day model counts; 0 only for empty text.
+
+    Any text is taken, and any thread may ask. 2,000 characters take about 0.2 milliseconds. From
+    half a million characters on, blocks from all over the text are counted for the whole of it, so
+    that 16 MiB take no longer than that half million.
+    """
     if not text:
         return 0
-    total = 0
-    encoded = text.encode(errors="surrogatepass")
-    for kind, least, per_token in _RUNS:
-        # Counted by length: a text has many runs and few lengths.
-        for length, count in Counter(map(len, encoded.translate(kind).split())).items():
-            if length >= least:
-                total += count * _tokens(length, per_token)
-    if not text.isascii():
-        for match in _OTHER_RUNS.finditer(text):
-            per_token = _PER_OTHER_TOKEN[match.lastgroup or "other"]
-            total += _tokens(match.end() - match.start(), per_token)
-    return max(total, 1)
+    starts = _block_starts(len(text))
+    steps = sum(_steps(text[start : start + _BLOCK_CHARACTERS]) for start in starts)
+    counted = min(len(text), len(starts) * _BLOCK_CHARACTERS)
+    return max(round(steps * len(text) / counted / WEIGHT_STEPS), 1)
 
 
-def _tokens(length: int, per_token: float) -> int:
-    # Rounded up by the run: no token spans two kinds.
-    return -int(-length // per_token)
+def _block_starts(length: int) -> Sequence[int]:
+    """Where the blocks begin that are counted: one after the other, or one in each 64th part."""
+    if length <= _BLOCKS * _BLOCK_CHARACTERS:
+        return range(0, length, _BLOCK_CHARACTERS)
+    part = length / _BLOCKS
+    spare = part - _BLOCK_CHARACTERS
+    return [
+        int(block * part + spare * (block * _GOLDEN_16BIT % 2**16) / 2**16)
+        for block in range(_BLOCKS)
+    ]
+
+
+def _steps(text: str) -> int:
+    processor, weights = _vocabulary()
+    # A lone surrogate has no UTF-8; what stands for it costs about as much.
+    pieces = processor.encode(text.encode(errors="replace"))
+    return sum(map(weights.__getitem__, pieces))
+
+
+@cache
+def _vocabulary() -> tuple[SentencePieceProcessor, bytes]:
+    # Threads that ask for it at once may load one each, and keep one: they are the same.
+    from sentencepiece import SentencePieceProcessor
+
+    folder = files("muniment.kit") / DATA_FOLDER
+    model = (folder / f"{TOKENIZER}.model").read_bytes()
+    weights = (folder / f"{TOKENIZER}.weights").read_bytes()
+    return SentencePieceProcessor(model_proto=model), weights

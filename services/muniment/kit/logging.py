@@ -86,6 +86,8 @@ def configure_logging(service: str, level: str, *, pseudonym: Pseudonym | None =
             ],
         )
     )
+    # It tells of every request, and a slot is looked at many times a second.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -40,7 +40,7 @@ _CLASSES = {code: kind for kind, (code, _) in _CODES.items()}
 
 def to_status(error: errors.MunimentError) -> grpc.Status:
     """The gRPC status that carries the error."""
-    _, number = _CODES[type(error)]
+    number = next(_CODES[kind][1] for kind in type(error).__mro__ if kind in _CODES)
     status = status_pb2.Status(code=number, message=error.message)
     info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)
     if error.fix:

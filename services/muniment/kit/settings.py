@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -26,6 +26,8 @@ from muniment.kit.paths import Home
 __all__ = [
     "DEFAULT_TENANT",
     "ENVIRONMENT_PREFIX",
+    "PREDECESSOR_VARIABLES",
+    "ServerSettings",
     "SettingOrigin",
     "Settings",
     "explain",
@@ -39,7 +41,24 @@ ENVIRONMENT_ORIGIN = "environment"
 
 _KEY_FOLDER = "key_folder"
 
+PREDECESSOR_VARIABLES = {
+    "SAKUR4_BACKEND": "backend",
+    "SAKUR4_LLAMA_URL": "llama_url",
+    "SAKUR4_SNAPSHOT_DIR": "snapshot_folder",
+}
+"""Variables of an earlier program that set what ours set."""
+
 DEFAULT_TENANT = "00000000-0000-0000-0000-000000000001"
+
+
+class ServerSettings(BaseModel):
+    """An inference server beside the usual one: `[servers.NAME]` in the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str = Field(min_length=1, description="Where it listens.")
+    key_file: str = Field(default="", description="File with its API key.")
+    save_folder: str = Field(default="", description="Its --slot-save-path, as seen from here.")
 
 
 class Settings(BaseSettings):
@@ -100,6 +119,48 @@ class Settings(BaseSettings):
         le=64 * 1024**4,
         description="Most that the records of a tenant may come to; 0 for no cap.",
     )
+    backend: str = Field(
+        default="auto",
+        min_length=1,
+        max_length=500,
+        description="The usual inference server: auto, none, its URL, or a name of `servers`.",
+    )
+    llama_url: str = Field(
+        default="",
+        max_length=500,
+        description="Where llama-server listens: http://HOST:PORT, or unix:/PATH.sock.",
+    )
+    llama_key_file: str = Field(default="", description="File with llama-server's API key.")
+    llama_save_folder: str = Field(
+        default="", description="llama-server's --slot-save-path, as seen from this machine."
+    )
+    servers: dict[str, ServerSettings] = Field(
+        default_factory=dict, description="More inference servers, by name."
+    )
+    slots_probe: Literal["on", "off"] = Field(
+        default="on", description="Whether a spare slot is used to learn what a server can do."
+    )
+    snapshot_folder: str = Field(
+        default="", description="Folder of slot snapshots, in place of the home's own."
+    )
+    snapshots_keep: int = Field(
+        default=4, ge=1, le=1000, description="Most snapshots of a session's slot that are kept."
+    )
+    snapshots_days: float = Field(
+        default=30.0, gt=0, le=36500, description="How long a snapshot is kept."
+    )
+    snapshots_bytes: int = Field(
+        default=64 * 1024**3,
+        ge=0,
+        le=1024**5,
+        description="Most bytes that all snapshots together may have; 0 for no cap.",
+    )
+    snapshots_spare_bytes: int = Field(
+        default=1024**3,
+        ge=0,
+        le=1024**5,
+        description="Disk space that a snapshot leaves free.",
+    )
 
 
 @dataclass(frozen=True)
@@ -151,6 +212,7 @@ def _load(home: Home) -> tuple[Settings, dict[str, str]]:
 
     try:
         environment = recording(ENVIRONMENT_ORIGIN, EnvSettingsSource(Settings))
+        environment = {**_from_predecessors(origins), **environment}
         file = recording(
             str(home.settings_file), TomlConfigSettingsSource(Settings, home.settings_file)
         )
@@ -172,8 +234,12 @@ def _load(home: Home) -> tuple[Settings, dict[str, str]]:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        origin = origins.get(name, DEFAULT_ORIGIN)
-        where = f"{ENVIRONMENT_PREFIX}{name.upper()}" if origin == ENVIRONMENT_ORIGIN else origin
+        origin = origins.get(str(first["loc"][0]), DEFAULT_ORIGIN)
+        where = (
+            f"{ENVIRONMENT_PREFIX}{first['loc'][0]}".upper()
+            if origin == ENVIRONMENT_ORIGIN
+            else origin
+        )
         what = "no such setting" if first["type"] == "extra_forbidden" else first["msg"]
         raise PreconditionError(
             f"{what} (from {where})",
@@ -183,6 +249,16 @@ def _load(home: Home) -> tuple[Settings, dict[str, str]]:
             if first["type"] == "extra_forbidden"
             else "correct it, or take it out",
         ) from error
+
+
+def _from_predecessors(origins: dict[str, str]) -> dict[str, str]:
+    """What their variables set, where ours do not."""
+    values = {}
+    for variable, name in PREDECESSOR_VARIABLES.items():
+        if os.environ.get(variable) and name not in origins:
+            values[name] = os.environ[variable]
+            origins[name] = variable
+    return values
 
 
 def unknown_variables() -> list[str]:

@@ -24,6 +24,7 @@ __all__ = [
     "LEXICAL_FILE",
     "MEMORY_STORE",
     "RECORDS",
+    "SLOTS_STORE",
     "STORES",
     "HomeStore",
     "StoreVersions",
@@ -84,10 +85,12 @@ class HomeStore(StoreVersions):
         return home.data(self.service) / LEXICAL_FILE
 
 
-MEMORY_STORE = HomeStore("memory", version=2, oldest_version=1)
+MEMORY_STORE = HomeStore("memory", version=3, oldest_version=1)
 
+SLOTS_STORE = HomeStore("slots", version=1, oldest_version=1)
+"""What is known of inference servers, and of the snapshots of their slots."""
 
-STORES: Sequence[HomeStore] = (MEMORY_STORE,)
+STORES: Sequence[HomeStore] = (MEMORY_STORE, SLOTS_STORE)
 
 RECORDS = StoreVersions("records", version=1, oldest_version=1)
 """A tenant's records; the memory service owns them all."""

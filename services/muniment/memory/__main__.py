@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 
 import grpc
 
+from muniment.kit.channels import Caller, open_channel
 from muniment.kit.clock import Clock, SystemClock
-from muniment.kit.home_key import KeyShelf
+from muniment.kit.context import CallContext
+from muniment.kit.counting import estimate_tokens
 from muniment.kit.ids import IdMaker
 from muniment.kit.index.embedding import MiniLM
 from muniment.kit.index.following import IndexFollower
 from muniment.kit.index.lexical import LexicalIndex, open_index
 from muniment.kit.maintenance import Keeping, MaintenanceServicer
+from muniment.kit.opener import StoreOpener
 from muniment.kit.paths import Home
 from muniment.kit.progress import Report
-from muniment.kit.randomness import Randomness, SystemRandomness
+from muniment.kit.randomness import SystemRandomness
 from muniment.kit.server import Service, run_process, serve
 from muniment.kit.settings import Settings
-from muniment.kit.store import Schema, Store, StoreOptions
+from muniment.kit.store import Store
 from muniment.kit.store.bell import CommitBell
 from muniment.kit.store.disk import Disk, SystemDisk
-from muniment.kit.store.folders import settle
 from muniment.kit.store.jobs import ThreadedLoop, WriterLoop
-from muniment.kit.store.migration import Migration, open_store
-from muniment.kit.store.schemas import peek_schema
 from muniment.kit.stores import MEMORY_STORE, RECORDS, hold_stores, records_folder
 from muniment.memory import limits
+from muniment.memory.counts import Serving
 from muniment.memory.indexing import EpisodesAndPins
 from muniment.memory.migrations import MIGRATIONS
 from muniment.memory.purge import Purger
@@ -40,12 +41,24 @@ from muniment.memory.records.tenants import Tenants
 from muniment.memory.records.totals import Cap
 from muniment.memory.records.verification import RecordChecks
 from muniment.memory.records.writing import Stamp
+from muniment.memory.recounting import Counted, Recounter
 from muniment.memory.schema import SCHEMA
 from muniment.memory.service import MemoryServicer
 from muniment.memory.verification import MemoryChecks
-from muniment.v1 import common_pb2, memory_pb2, memory_pb2_grpc, records_pb2, records_pb2_grpc
+from muniment.v1 import (
+    common_pb2,
+    memory_pb2,
+    memory_pb2_grpc,
+    records_pb2,
+    records_pb2_grpc,
+    slots_pb2,
+    slots_pb2_grpc,
+)
 
 _READERS = 4
+
+_ASK_SECONDS, _COUNT_SECONDS = 10.0, 60.0
+"""How long the slots service may take to say who serves, and to count."""
 
 
 async def memory_service(
@@ -58,7 +71,7 @@ async def memory_service(
 
 async def _serve(home: Home, settings: Settings, disk: Disk, loop: WriterLoop) -> None:
     clock, randomness = SystemClock(), SystemRandomness()
-    opener = _Opener(home, settings, clock, randomness, disk)
+    opener = StoreOpener(home, settings, clock, randomness, disk)
     store = opener.store_in(MEMORY_STORE.folder(home), SCHEMA, MIGRATIONS, loop)
     index = open_index(MEMORY_STORE.index(home), sealed=store.protection.sealed)
     follower = IndexFollower(index, EpisodesAndPins())
@@ -77,15 +90,26 @@ async def _serve(home: Home, settings: Settings, disk: Disk, loop: WriterLoop) -
         purger.resume()
         tenants.open_all()
         with ThreadPoolExecutor(_READERS, thread_name_prefix="reader") as readers:
+            # The first text has the vocabulary loaded, and nobody should wait for that.
+            readers.submit(estimate_tokens, " ")
             ids = IdMaker(clock, randomness)
             bell = CommitBell()
             store.follow(bell)
-            servicer = MemoryServicer(store, index, clock, ids, readers, purger, bell=bell)
+            serving = Serving()
+            servicer = MemoryServicer(
+                store, index, clock, ids, readers, purger, bell=bell, serving=serving
+            )
             cap = Cap(settings.records_cap_bytes or None)
             records = RecordsServicer(tenants, cap, clock, Stamp(clock, ids), readers)
             maintenance = _maintenance(store, index, rebuild_index, tenants)
-            service = _service(servicer, records, store, index, maintenance)
-            await serve(service, home, settings, clock)
+            async with _recounting(home, store, bell, serving, readers, clock) as stop_recounting:
+
+                def stopping() -> None:
+                    bell.close()
+                    stop_recounting()
+
+                service = _service(servicer, records, store, index, maintenance, stopping)
+                await serve(service, home, settings, clock)
     finally:
         tenants.close()
         purger.close()
@@ -94,31 +118,36 @@ async def _serve(home: Home, settings: Settings, disk: Disk, loop: WriterLoop) -
         index.close()
 
 
-@dataclass(frozen=True)
-class _Opener:
-    """Opens stores of the home, under its key."""
+@asynccontextmanager
+async def _recounting(
+    home: Home,
+    store: Store,
+    bell: CommitBell,
+    serving: Serving,
+    readers: Executor,
+    clock: Clock,
+) -> AsyncIterator[Callable[[], object]]:
+    """Have tokens counted by the slots service until the block ends, or what it gets is called."""
+    async with open_channel(home, "slots") as channel:
+        stub: slots_pb2_grpc.SlotsServiceAsyncStub = slots_pb2_grpc.SlotsServiceStub(channel)
+        to_slots = Caller("slots", home=home)
 
-    home: Home
-    settings: Settings
-    clock: Clock
-    randomness: Randomness
-    disk: Disk
+        async def count(texts: Sequence[str]) -> Counted:
+            request = slots_pb2.CountTokensRequest(texts=texts, exact=True)
+            seconds = _COUNT_SECONDS if texts else _ASK_SECONDS
+            found = await to_slots.unary(
+                stub.CountTokens, request, CallContext(caller="memory"), seconds
+            )
+            return Counted(found.counts, found.tokenizer)
 
-    def store_in(
-        self, folder: Path, schema: Schema, migrations: Mapping[int, Migration], loop: WriterLoop
-    ) -> Store:
-        settle(folder)
-        shelf = KeyShelf(self.home, self.settings.key_store, self.settings.key_folder)
-        key = shelf.load_or_make(self.randomness, peek_schema(folder))
-        options = StoreOptions(
-            map_limit_bytes=self.settings.memory_map_bytes,
-            retention_changes=self.settings.feed_retention_changes,
-            reply_life_seconds=self.settings.reply_life_seconds,
-            disk=self.disk,
-            loop=loop,
-            clock=self.clock,
-        )
-        return open_store(folder, schema, migrations, key.protection(self.randomness), options)
+        recounter = Recounter(store, bell, serving, count, readers, clock)
+        recounting = asyncio.create_task(recounter.run(), name="recount")
+        try:
+            yield recounting.cancel
+        finally:
+            recounting.cancel()
+            with suppress(asyncio.CancelledError):
+                await recounting
 
 
 def _maintenance(
@@ -149,6 +178,7 @@ def _service(
     store: Store,
     index: LexicalIndex,
     maintenance: MaintenanceServicer,
+    stopping: Callable[[], None],
 ) -> Service:
     def describe_store() -> common_pb2.StoreDescription:
         return common_pb2.StoreDescription(
@@ -170,7 +200,7 @@ def _service(
             records_pb2.DESCRIPTOR.services_by_name["RecordsService"].full_name,
         ),
         register=register,
-        stopping=servicer.bell.close,
+        stopping=stopping,
         limits={
             name.lower(): value
             for module in (limits, record_limits)

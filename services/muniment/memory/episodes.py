@@ -99,7 +99,7 @@ def prepare_episode(context: CallContext, request: memory_pb2.CommitEpisodeReque
 
 
 def count_tokens(text: str) -> memory_pb2.TokenCount:
-    """The text's tokens, by the best counter there is."""
+    """The text's tokens as they are estimated until the serving model's tokenizer has counted."""
     return memory_pb2.TokenCount(
         count_tokens=estimate_tokens(text), tokenizer=TOKENIZER, exact=False
     )

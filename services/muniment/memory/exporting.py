@@ -17,6 +17,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from muniment.kit.errors import PreconditionError, TamperedError
 from muniment.kit.store import Reader
+from muniment.memory.counts import Serving
 from muniment.memory.episodes import read_content
 from muniment.memory.limits import EXPORT_PAGE_BYTES, EXPORT_PAGE_EPISODES
 from muniment.memory.lines import (
@@ -27,8 +28,9 @@ from muniment.memory.lines import (
     project_line,
     tombstone_line,
 )
+from muniment.memory.pins import pins_in_force
 from muniment.memory.projects import as_purged, known_project
-from muniment.memory.schema import EPISODES, PIN_SCOPES, PINS, PROJECTS, SESSIONS, TOMBSTONES
+from muniment.memory.schema import EPISODES, PROJECTS, SESSIONS, TOMBSTONES
 from muniment.v1 import memory_pb2, store_pb2
 
 __all__ = ["Export"]
@@ -38,7 +40,12 @@ class Export:
     """One export under way."""
 
     def __init__(
-        self, reader: Reader, project_id: str | None, exporter: str, created_at: Timestamp
+        self,
+        reader: Reader,
+        project_id: str | None,
+        exporter: str,
+        created_at: Timestamp,
+        serving: Serving,
     ) -> None:
         """Settle what is exported: one project, or all for None.
 
@@ -46,6 +53,7 @@ class Export:
             NotFoundError: There is no such project, or it was purged.
         """
         self._only = project_id
+        self._serving = serving
         self._left_out = 0
         tombstones = self._read_tombstones(reader)
         self._purge_times = _purge_times(tombstones)
@@ -148,19 +156,12 @@ class Export:
         return sorted(projects, key=lambda one: (one.created_at.ToNanoseconds(), one.project_id))
 
     def _read_pins(self, reader: Reader) -> list[memory_pb2.PinnedRule]:
-        prefix = () if self._only is None else (self._only,)
         pins = []
-        for _, reference in reader.survey(PIN_SCOPES, *prefix):
-            try:
-                if isinstance(reference, TamperedError):
-                    raise reference
-                stored = reader.get(PINS, reference.pin_id)
-            except TamperedError:
-                stored = None
-            if stored is None:
+        for pin in pins_in_force(reader, self._only):
+            if isinstance(pin, TamperedError):
                 self._left_out += 1
             else:
-                pins.append(stored.pin)
+                pins.append(pin)
         # Ids sort by time.
         return sorted(pins, key=lambda pin: pin.pin_id)
 
@@ -185,6 +186,7 @@ class Export:
 
     def _episode_lines(self, reader: Reader) -> Iterator[bytes]:
         last = min(self._next + EXPORT_PAGE_EPISODES, len(self._seqs))
+        counts = self._serving.counts(reader)
         while self._next < last:
             seq = self._seqs[self._next]
             self._next += 1
@@ -199,7 +201,7 @@ class Export:
                 self._left_out += 1
                 continue
             self._episodes += 1
-            yield episode_line(episode, content)
+            yield episode_line(counts.show(episode), content)
 
 
 class _Runs:

@@ -50,3 +50,12 @@ PURGE_BATCH_EPISODES = 100
 
 PURGE_BATCH_ROWS = 1000
 """Kept outcomes, and changes of the feed, that a purge looks through together."""
+
+RECOUNT_BATCH_TEXTS = 512
+"""Texts that are counted by the serving model's tokenizer in one call."""
+
+RECOUNT_BATCH_BYTES = 2 * 1024 * 1024
+"""Size of the texts of one such call; a longer text is counted alone."""
+
+RECOUNT_LIMIT_BYTES = 3 * 1024 * 1024
+"""Longest text that is counted so; a longer one stays estimated."""

@@ -281,6 +281,8 @@ def _read_episode(fields: _Fields) -> NewEpisode:
     if fields.matching("content_sha256", _SHA256, "64 hex digits") != digest.hex():
         _refuse("content_sha256", "is not that of the content, which was changed")
     tokens = _Fields(fields.take("tokens", dict, "an object"), within="tokens.")
+    # That was exact of the model that served there. Here it is a count that somebody made.
+    tokens.take("exact", bool, "true or false")
     episode = memory_pb2.Episode(
         episode_id=fields.matching("episode_id", _EPISODE_ID, "an episode's id"),
         project_id=fields.name("project_id"),
@@ -290,7 +292,6 @@ def _read_episode(fields: _Fields) -> NewEpisode:
         tokens=memory_pb2.TokenCount(
             count_tokens=tokens.number("count"),
             tokenizer=tokens.name("tokenizer"),
-            exact=tokens.take("exact", bool, "true or false"),
         ),
         content_bytes=len(raw),
         content_sha256=digest,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.context import CallContext
@@ -17,6 +18,7 @@ from muniment.kit.names import NAME_LIMIT_BYTES, check_name
 from muniment.kit.store import Reader, Writer, read_feed, unpack
 from muniment.kit.store.tables import CHANGES
 from muniment.kit.store.transaction import missing_row
+from muniment.memory.counts import forget_cost
 from muniment.memory.episodes import count_tokens
 from muniment.memory.limits import PIN_LIMIT_BYTES
 from muniment.memory.projects import count_change, recount, required_project
@@ -29,6 +31,7 @@ __all__ = [
     "find_pinned",
     "keep_pin",
     "list_pins",
+    "pins_in_force",
     "remove_pin",
     "scope_of",
 ]
@@ -191,6 +194,7 @@ def remove_pin(
     stored.removed_at.CopyFrom(timestamp(clock))
     writer.put(PINS, pin_id, value=stored)
     writer.delete(PIN_SCOPES, *scope_of(pin))
+    forget_cost(writer, project_id, pin_id)
     count_change(writer, clock, context, pins=-1)
     return memory_pb2.UnpinResponse(pin=pin)
 
@@ -211,6 +215,7 @@ def _remove_tampered(
     writer.delete(PINS, pin_id)
     for scope in scopes:
         writer.delete(PIN_SCOPES, *scope)
+    forget_cost(writer, project_id, pin_id)
     recount(writer, clock, project_id)
     return memory_pb2.UnpinResponse(pin=memory_pb2.PinnedRule(pin_id=pin_id, project_id=project_id))
 
@@ -237,6 +242,23 @@ def list_pins(
     # Ids sort by time.
     response.pins.extend(sorted(found, key=lambda pin: (pin.kind, pin.pin_id)))
     return response
+
+
+def pins_in_force(
+    reader: Reader, project_id: str | None = None
+) -> Iterator[memory_pb2.PinnedRule | TamperedError]:
+    """The pins in force in all sessions of the project, or of all projects.
+
+    One that cannot be believed comes as its error.
+    """
+    prefix = () if project_id is None else (project_id,)
+    for _, reference in reader.survey(PIN_SCOPES, *prefix):
+        try:
+            if isinstance(reference, TamperedError):
+                raise reference
+            yield _stored_pin(reader, reference.pin_id)
+        except TamperedError as error:
+            yield error
 
 
 def changed_pins(

@@ -29,6 +29,7 @@ from muniment.kit.store import Once, Reader, Store, Table, Writer, unpack
 from muniment.kit.store.folders import set_aside
 from muniment.kit.store.keys import KeyPart
 from muniment.kit.store.tables import CHANGES, REPLIES, REPLY_TIMES
+from muniment.memory.counts import forget_costs, forget_counts
 from muniment.memory.limits import PURGE_BATCH_EPISODES, PURGE_BATCH_ROWS
 from muniment.memory.projects import as_purged
 from muniment.memory.schema import (
@@ -283,6 +284,7 @@ def _mark(
         writer.purge(PIN_SCOPES, *key)
     for pin_id in pins:
         writer.purge(PINS, pin_id)
+    forget_costs(writer, project_id)
     writer.delete(PROJECTS, project_id)
     purge = store_pb2.StoredPurge(
         begun_at=now,
@@ -330,6 +332,7 @@ def _taking(project_id: str, seqs: Sequence[int]) -> Callable[[Writer], set[int]
             writer.purge(EPISODES, seq)
             writer.delete(CONTENTS, seq)
             writer.purge(SUPERSESSIONS, seq)
+        forget_counts(writer, seqs)
         return unreadable
 
     return take

@@ -11,12 +11,14 @@ __all__ = [
     "EPISODES",
     "EPISODE_IDS",
     "PINS",
+    "PIN_COUNTS",
     "PIN_SCOPES",
     "PROJECTS",
     "PURGES",
     "SCHEMA",
     "SESSIONS",
     "SUPERSESSIONS",
+    "TOKEN_COUNTS",
     "TOMBSTONES",
 ]
 
@@ -58,6 +60,15 @@ PURGES: Table[store_pb2.StoredPurge] = Table(
 )
 """project id → its purge, for as long as that is not finished."""
 
+TOKEN_COUNTS: Table[store_pb2.StoredTokenCounts] = Table(
+    "token_counts", store_pb2.StoredTokenCounts
+)
+"""block of seqs → counts of its episodes by a model's tokenizer. Rewritten, and not mutable: an
+episode never changes, so what an older row counts is true."""
+
+PIN_COUNTS: Table[store_pb2.StoredPinCounts] = Table("pin_counts", store_pb2.StoredPinCounts)
+"""project id → counts of its pins as they are rendered. As above: each names the pin's kind."""
+
 SCHEMA = Schema(
     version=MEMORY_STORE.version,
     tables=(
@@ -71,5 +82,8 @@ SCHEMA = Schema(
         PROJECTS,
         TOMBSTONES,
         PURGES,
+        TOKEN_COUNTS,
+        PIN_COUNTS,
     ),
+    grown_from=frozenset({2}),
 )

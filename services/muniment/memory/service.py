@@ -26,6 +26,7 @@ from muniment.kit.names import check_name
 from muniment.kit.store import Once, Reader, Store, Writer
 from muniment.kit.store.bell import CommitBell
 from muniment.memory import episodes, pins, projects
+from muniment.memory.counts import Serving
 from muniment.memory.exporting import Export
 from muniment.memory.importing import Import
 from muniment.memory.limits import (
@@ -61,6 +62,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     purger: Purger
     bell: CommitBell = field(kw_only=True)
     """Rings after each commit."""
+    serving: Serving = field(default_factory=Serving, kw_only=True)
+    """Whose counts are exact."""
 
     async def CommitEpisode(
         self, request: memory_pb2.CommitEpisodeRequest, context: _Call
@@ -123,7 +126,8 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
         def read(reader: Reader) -> tuple[memory_pb2.Episode, bytes]:
             episode = episodes.known_episode(reader, project_id, request.episode_id)
-            return episode, episodes.read_content(reader, episode.seq).encode()
+            content = episodes.read_content(reader, episode.seq).encode()
+            return self.serving.counts(reader).show(episode), content
 
         episode, content = await self._read(read)
         yield memory_pb2.ReadEpisodeResponse(episode=episode)
@@ -139,7 +143,11 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
         def page(reader: Reader) -> episodes.EpisodePage:
             size = LIST_PAGE_EPISODES if left is None else min(LIST_PAGE_EPISODES, left)
-            return episodes.list_episodes(reader, project_id, session_id, after, size)
+            found = episodes.list_episodes(reader, project_id, session_id, after, size)
+            counts = self.serving.counts(reader)
+            for episode in found.episodes:
+                counts.show(episode)
+            return found
 
         while left != 0:
             found = await self._read(page)
@@ -159,11 +167,13 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def Pin(self, request: memory_pb2.PinRequest, context: _Call) -> memory_pb2.PinResponse:
         call = call_context()
-        return await self._mutate(
-            request,
-            memory_pb2.PinResponse,
-            lambda writer: pins.add_pin(writer, self.clock, self.ids, call, request),
-        )
+
+        def change(writer: Writer) -> memory_pb2.PinResponse:
+            response = pins.add_pin(writer, self.clock, self.ids, call, request)
+            self.serving.counts(writer).show_cost(response.pin)
+            return response
+
+        return await self._mutate(request, memory_pb2.PinResponse, change)
 
     async def Unpin(
         self, request: memory_pb2.UnpinRequest, context: _Call
@@ -180,7 +190,15 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     ) -> memory_pb2.ListPinsResponse:
         project_id = projects.required_project(call_context())
         session_id = request.session_id if request.HasField("session_id") else None
-        return await self._read(lambda reader: pins.list_pins(reader, project_id, session_id))
+
+        def read(reader: Reader) -> memory_pb2.ListPinsResponse:
+            found = pins.list_pins(reader, project_id, session_id)
+            counts = self.serving.counts(reader)
+            for pin in found.pins:
+                counts.show_cost(pin)
+            return found
+
+        return await self._read(read)
 
     async def WatchPins(
         self, request: memory_pb2.WatchPinsRequest, context: _Call
@@ -200,15 +218,33 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self, request: memory_pb2.RecallRequest, context: _Call
     ) -> memory_pb2.RecallResponse:
         call = call_context()
-        return await self._read(lambda reader: recall(reader, self.index, call, request))
+
+        def read(reader: Reader) -> memory_pb2.RecallResponse:
+            found = recall(reader, self.index, call, request)
+            counts = self.serving.counts(reader)
+            for hit in found.hits:
+                if hit.HasField("pin"):
+                    counts.show_cost(hit.pin)
+                elif hit.episode.HasField("tokens"):
+                    counts.show(hit.episode)
+            return found
+
+        return await self._read(read)
 
     async def GetStats(
         self, request: memory_pb2.GetStatsRequest, context: _Call
     ) -> memory_pb2.GetStatsResponse:
         project_id = projects.required_project(call_context())
-
         stats = await self._read(lambda reader: projects.count_here(reader, project_id))
         stats.tokenizer = TOKENIZER
+        progress = self.serving.progress
+        if progress is not None:
+            # What was committed or purged since is not in it.
+            stats.tokenizer = progress.tokenizer
+            left = min(progress.uncountable_episodes, stats.episodes)
+            exact = min(progress.exact_episodes, stats.episodes - left)
+            stats.uncountable_episodes, stats.exact_episodes = left, exact
+            stats.episodes_to_count = stats.episodes - left - exact
         return stats
 
     async def ListProjects(
@@ -221,7 +257,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     ) -> AsyncIterator[memory_pb2.ExportResponse]:
         project_id = None if request.all_projects else projects.required_project(call_context())
         exporter, now = f"muniment {version('muniment')}", timestamp(self.clock)
-        export = await self._read(lambda reader: Export(reader, project_id, exporter, now))
+        export = await self._read(
+            lambda reader: Export(reader, project_id, exporter, now, self.serving)
+        )
         while not export.done:
             page = await self._read(export.page)
             for start in range(0, len(page), CHUNK_BYTES):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -19,18 +20,21 @@ from muniment.kit.progress import Report
 from muniment.kit.store import Reader, Table
 from muniment.kit.store.findings import Findings, Kind, counted
 from muniment.kit.store.keys import KeyPart, as_number
+from muniment.memory.counts import counts_in, seqs_of_block
 from muniment.memory.indexing import episode_key, pin_key
 from muniment.memory.pins import scope_of
 from muniment.memory.schema import (
     CONTENTS,
     EPISODE_IDS,
     EPISODES,
+    PIN_COUNTS,
     PIN_SCOPES,
     PINS,
     PROJECTS,
     PURGES,
     SESSIONS,
     SUPERSESSIONS,
+    TOKEN_COUNTS,
     TOMBSTONES,
 )
 from muniment.v1 import maintenance_pb2, memory_pb2, store_pb2
@@ -75,6 +79,11 @@ class MemoryChecks:
             return (
                 "pin the rule again in the same words with `muniment pin`, or take it away with"
                 f" `muniment unpin {pin_id}`"
+            )
+        if table in (TOKEN_COUNTS.name, PIN_COUNTS.name) and key:
+            return (
+                "estimates are shown in place of these counts; `muniment restart memory` has them"
+                " made anew where a model serves"
             )
         return None
 
@@ -161,6 +170,9 @@ def _name(reader: Reader, table: str, key: tuple[KeyPart, ...]) -> str:
     last = key[-1] if key else ""
     if table in _BY_SEQ and isinstance(last, int):
         return _episode_name(reader, last)
+    if table == TOKEN_COUNTS.name and isinstance(last, int):
+        seqs = seqs_of_block(last)
+        return f"numbers {max(seqs[0], 1)} to {seqs[-1]}"
     if table == PIN_SCOPES.name:
         for _, stored in reader.survey(PINS):
             if not isinstance(stored, TamperedError) and scope_of(stored.pin) == key:
@@ -215,6 +227,8 @@ class _RowCheck:
         self._check_supersessions()
         pins = self._check_pins()
         self._check_counts(pins)
+        self._check_token_counts()
+        self._check_pin_counts()
 
     # --- Episodes
 
@@ -366,6 +380,23 @@ class _RowCheck:
         if kept != there:
             told = f"it counts {kept} {what}, and there are {there}"
             self._add(_KIND.FINDING_KIND_COUNT_WRONG, PROJECTS, project_id, told)
+
+    # --- Counts of tokens
+
+    def _check_token_counts(self) -> None:
+        for key, row in self._believed(TOKEN_COUNTS):
+            for seq in sorted(chain(*counts_in(int(key[0]), row).values())):
+                if not self._reader.has(EPISODES, seq) and seq > self._being_purged:
+                    name = _name(self._reader, TOKEN_COUNTS.name, key)
+                    self._broken(TOKEN_COUNTS, name, f"it counts number {seq}, which is not there")
+
+    def _check_pin_counts(self) -> None:
+        for key, row in self._believed(PIN_COUNTS):
+            for one in row.pins:
+                pin = self._told(PINS, one.pin_id, one.pin_id)
+                if pin is not None and pin.pin.project_id != key[0]:
+                    told = f"it counts {one.pin_id}, which is of another project"
+                    self._broken(PIN_COUNTS, str(key[0]), told)
 
     # --- Common
 

@@ -1,4 +1,4 @@
-"""Keeping the memory's store: verifying it, making its index anew, copying it."""
+"""Keeping the stores: verifying them, making the memory's index anew, copying it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from muniment.kit.channels import MAINTENANCE_SECONDS
 from muniment.kit.context import CallContext
 from muniment.kit.progress import Report
 from muniment.v1 import maintenance_pb2
-from muniment.workflows.clients import Clients
+from muniment.workflows.clients import MEMORY, Clients
 from muniment.workflows.long_calls import reporting
 
 __all__ = ["backup_store", "rebuild_index", "verify_store"]
@@ -19,11 +19,14 @@ async def verify_store(
     context: CallContext,
     report: Report,
     found: Callable[[maintenance_pb2.Finding], None],
+    *,
+    service: str = MEMORY,
 ) -> maintenance_pb2.VerifyResult:
-    """Verify the store; each finding is told as it comes."""
+    """Verify a store of the service; each finding is told as it comes."""
     result = maintenance_pb2.VerifyResult()
-    parts = clients.to_memory.server_stream(
-        clients.memory_maintenance.VerifyStore,
+    keeper = clients.keepers[service]
+    parts = keeper.caller.server_stream(
+        keeper.maintenance.VerifyStore,
         maintenance_pb2.VerifyStoreRequest(),
         context,
         MAINTENANCE_SECONDS,
@@ -42,7 +45,7 @@ async def rebuild_index(
     """Make the search index anew."""
     result = maintenance_pb2.RebuildIndexResult()
     parts = clients.to_memory.server_stream(
-        clients.memory_maintenance.RebuildIndex,
+        clients.keepers[MEMORY].maintenance.RebuildIndex,
         maintenance_pb2.RebuildIndexRequest(),
         context,
         MAINTENANCE_SECONDS,
@@ -58,7 +61,7 @@ async def backup_store(
     """Copy the store into a folder that does not exist yet."""
     result = maintenance_pb2.BackupStoreResult()
     parts = clients.to_memory.server_stream(
-        clients.memory_maintenance.BackupStore,
+        clients.keepers[MEMORY].maintenance.BackupStore,
         maintenance_pb2.BackupStoreRequest(target_folder=target_folder),
         context,
         MAINTENANCE_SECONDS,

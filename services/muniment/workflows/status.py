@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from muniment.kit.channels import READ_SECONDS
 from muniment.kit.context import CallContext
 from muniment.kit.errors import MunimentError
-from muniment.v1 import common_pb2, memory_pb2
+from muniment.v1 import common_pb2, memory_pb2, slots_pb2
 from muniment.workflows.clients import Clients
+from muniment.workflows.server_words import can, usual_server
+from muniment.workflows.slots import list_servers, list_slots
 
-__all__ = ["HostStatus", "describe_memory", "host_status", "list_projects", "memory_metrics"]
+__all__ = [
+    "HostStatus",
+    "ServersStatus",
+    "describe_service",
+    "host_status",
+    "list_projects",
+    "service_metrics",
+]
 
 _STATUS_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class ServersStatus:
+    """What is known of the inference servers. A part that could not be read is None."""
+
+    servers: Sequence[slots_pb2.Server] | None
+    slots: Sequence[slots_pb2.Slot] | None
+    """Those of the usual server; None also where it does not tell them."""
+    failure: MunimentError | None
+    """Why a part could not be read."""
+
+    @property
+    def usual(self) -> slots_pb2.Server | None:
+        """The home's usual server, where there is any and it is known."""
+        return usual_server(self.servers or ())
 
 
 @dataclass(frozen=True)
@@ -21,39 +48,72 @@ class HostStatus:
 
     memory: memory_pb2.GetStatsResponse | None
     failure: MunimentError | None
-    """Why a part is missing."""
+    """Why the memory's part is missing."""
+    inference: ServersStatus
 
 
 async def host_status(
     clients: Clients, context: CallContext, *, deadline_seconds: float = _STATUS_SECONDS
 ) -> HostStatus:
-    """Ask the services for their counts; a service that is down leaves its part empty."""
+    """Ask all services at once how they fare; one that is down leaves its part empty."""
+    (memory, failure), inference = await asyncio.gather(
+        _memory_status(clients, context, deadline_seconds),
+        _servers_status(clients, context, deadline_seconds),
+    )
+    return HostStatus(memory, failure, inference)
+
+
+async def _memory_status(
+    clients: Clients, context: CallContext, deadline_seconds: float
+) -> tuple[memory_pb2.GetStatsResponse | None, MunimentError | None]:
     try:
         stats = await clients.to_memory.unary(
             clients.memory.GetStats, memory_pb2.GetStatsRequest(), context, deadline_seconds
         )
     except MunimentError as failure:
-        return HostStatus(memory=None, failure=failure)
-    return HostStatus(memory=stats, failure=None)
+        return None, failure
+    return stats, None
 
 
-async def describe_memory(clients: Clients) -> common_pb2.DescribeResponse:
-    """What the memory service says of itself."""
-    return await clients.to_memory.unary(
-        clients.memory_describe.Describe,
-        common_pb2.DescribeRequest(),
-        CallContext(),
-        _STATUS_SECONDS,
+async def _servers_status(
+    clients: Clients, context: CallContext, deadline_seconds: float
+) -> ServersStatus:
+    # Who asks how servers fare has no slot in mind, and lays claim to none.
+    context = replace(context, session_id="")
+    clock = clients.to_slots.clock
+    end = clock.monotonic() + deadline_seconds
+    servers: Sequence[slots_pb2.Server] | None = None
+    try:
+        servers = await list_servers(clients, context, deadline_seconds=deadline_seconds)
+        usual = usual_server(servers)
+        if usual is None or not _tells_slots(usual):
+            return ServersStatus(servers, None, None)
+        left = end - clock.monotonic()
+        slots = await list_slots(clients, context, server=usual.name, deadline_seconds=left)
+    except MunimentError as failure:
+        return ServersStatus(servers, None, failure)
+    return ServersStatus(servers, slots, None)
+
+
+def _tells_slots(server: slots_pb2.Server) -> bool:
+    # One that sleeps is not woken for this.
+    is_ready = server.condition == slots_pb2.SERVER_CONDITION_READY
+    return is_ready and can(server, slots_pb2.CAPABILITY_KIND_SLOTS)
+
+
+async def describe_service(clients: Clients, service: str) -> common_pb2.DescribeResponse:
+    """What a service with a store says of itself."""
+    keeper = clients.keepers[service]
+    return await keeper.caller.unary(
+        keeper.describe.Describe, common_pb2.DescribeRequest(), CallContext(), _STATUS_SECONDS
     )
 
 
-async def memory_metrics(clients: Clients) -> str:
-    """The memory service's metrics in the Prometheus text format."""
-    response = await clients.to_memory.unary(
-        clients.memory_describe.GetMetrics,
-        common_pb2.GetMetricsRequest(),
-        CallContext(),
-        _STATUS_SECONDS,
+async def service_metrics(clients: Clients, service: str) -> str:
+    """A service's metrics in the Prometheus text format."""
+    keeper = clients.keepers[service]
+    response = await keeper.caller.unary(
+        keeper.describe.GetMetrics, common_pb2.GetMetricsRequest(), CallContext(), _STATUS_SECONDS
     )
     return response.text
 

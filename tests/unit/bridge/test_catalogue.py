@@ -27,7 +27,8 @@ OPENINGS = ("After", "Before", "Once", "When", "While")
 
 LISTS = [(profile, names) for profile in PROFILES for names in NAMES]
 
-CONTEXT_TOOLS = ("memory.commit_episode", "memory.pin", "memory.recall", "sakur4.status")
+CORE_TOOLS = ("memory.commit_episode", "memory.pin", "memory.recall", "sakur4.status")
+CONTEXT_TOOLS = (*CORE_TOOLS[:3], "session.snapshot", "session.restore", "sakur4.status")
 VAULT_TOOLS = (
     "memory_remember",
     "memory_recall",
@@ -183,7 +184,7 @@ def test_a_tool_is_listed_once_and_by_one_spelling(profile: str, names: str) -> 
 
 def test_names_are_those_of_the_references() -> None:
     assert tuple(tool.name for tool in CATALOGUE.listed("context")) == CONTEXT_TOOLS
-    assert tuple(tool.name for tool in CATALOGUE.listed("core")) == CONTEXT_TOOLS
+    assert tuple(tool.name for tool in CATALOGUE.listed("core")) == CORE_TOOLS
     assert tuple(tool.name for tool in CATALOGUE.listed("vault")) == VAULT_TOOLS
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from muniment.bridge.answers import Answers
 from muniment.bridge.callers import project_of
@@ -20,12 +19,11 @@ from muniment.bridge.manifest import MANIFEST_PATH, Manifest
 from muniment.bridge.names import safe_name
 from muniment.bridge.prompts import preamble
 from muniment.bridge.worker import CATALOGUE
-from muniment.kit.errors import LimitError
 from muniment.kit.settings import Settings
-from muniment.memory.service import MemoryServicer
 from tests.support.homes import a_home
-from tests.support.inprocess import LEGACY, MODERN, Front, a_worker
+from tests.support.inprocess import LEGACY, MODERN, Front, a_worker, content
 from tests.support.memory import a_memory
+from tests.support.slots import a_slots
 
 INVALID_PARAMS = -32602
 ERAS = pytest.mark.parametrize("era", [MODERN, LEGACY])
@@ -39,7 +37,7 @@ UNKNOWN_EPISODE = "ep_" + "0" * 32
 @pytest.fixture
 async def worker() -> AsyncIterator[Worker]:
     with a_home() as home:
-        async with a_memory(home), a_worker(home) as worker:
+        async with a_memory(home), a_slots(home), a_worker(home) as worker:
             yield worker
 
 
@@ -59,23 +57,6 @@ def front(worker: Worker, tmp_path: Path) -> Front:
 @pytest.fixture
 def lonely_front(lonely_worker: Worker, tmp_path: Path) -> Front:
     return Front(lonely_worker, tmp_path)
-
-
-async def content(front: Front, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answered, checked against what it says to answer."""
-    result = await front.call(tool, **arguments)
-    assert result["isError"] is False, result
-    (text,) = result["content"]
-    assert text["type"] == "text"
-    structured: dict[str, Any] = result["structuredContent"]
-    found = CATALOGUE.find(tool)
-    assert found is not None
-    Draft202012Validator(found.output_schema).validate(structured)
-    if tool != "memory.recall":
-        assert json.loads(text["text"]) == structured
-    else:
-        assert text["text"] == structured["rendered"]
-    return structured
 
 
 async def commit(front: Front, text: str, **more: Any) -> dict[str, Any]:
@@ -348,21 +329,6 @@ async def test_status(front: Front, tmp_path: Path) -> None:
     assert [after[name] for name in counts] == [1, 1, 1, 1]
 
 
-async def test_status_tells_what_it_could_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def full(*_: object) -> None:
-        raise LimitError("the disk is full", reason="STORE_WRITE_FAILED", fix="empty it")
-
-    monkeypatch.setattr(MemoryServicer, "GetStats", full)
-    with a_home() as home:
-        async with a_memory(home), a_worker(home) as worker:
-            status = await content(Front(worker, tmp_path), "sakur4.status")
-    assert {"episodes", "tokenizer"} <= set(status["could_not_tell"])
-    assert not set(status["could_not_tell"]) & status.keys()
-    assert status["failure"] == "the disk is full; empty it"
-
-
 @ERAS
 async def test_results_are_of_the_request_s_era(front: Front, era: str) -> None:
     result = await front.call("sakur4.status", era=era)
@@ -479,7 +445,7 @@ async def test_the_preamble_names_listed_tools_in_the_list_s_spelling(
     text = message["content"]["text"]
     listed = [one["name"] for one in (await front.ask("tools/list"))["result"]["tools"]]
     assert all(name in text for name in listed)
-    mentioned = set(re.findall(r"\b(?:memory|sakur4)[._][a-z_]+", text))
+    mentioned = set(re.findall(r"\b(?:memory|sakur4|session)[._][a-z_]+", text))
     assert mentioned == set(listed)
     numbers = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]

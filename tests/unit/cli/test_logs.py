@@ -65,7 +65,7 @@ def test_no_log_yet_is_no_error(muniment: Runner) -> None:
 def test_only_logs_are_read(muniment: Runner) -> None:
     ran = muniment("logs", "../muniment")
     assert ran.code == 1
-    assert "use one of memory, worker, supervisord" in ran.err
+    assert "use one of memory, slots, worker, supervisord" in ran.err
 
 
 def test_following_goes_on_into_the_next_file_until_interrupted(home: Home, log: Path) -> None:

@@ -52,7 +52,7 @@ def test_an_error_names_its_field_and_its_fix(muniment: Runner) -> None:
         "reason": "SERVICE_UNKNOWN",
         "message": "no service is called nobody",
         "field": "service",
-        "fix": "use one of memory, worker, all",
+        "fix": "use one of memory, slots, worker, all",
     }
 
 

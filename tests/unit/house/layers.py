@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "cli": frozenset({"workflows", "kit", "v1"}),
     "workflows": frozenset({"kit", "v1"}),
     "memory": frozenset({"kit", "v1"}),
+    "slots": frozenset({"kit", "v1"}),
     "kit": frozenset({"v1"}),
     "v1": frozenset(),
 }

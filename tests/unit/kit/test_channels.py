@@ -37,10 +37,16 @@ async def a_stub(home: Home) -> AsyncIterator[Stub]:
 
 
 async def ask(
-    stub: Stub, *, caller: Caller = CALLER, deadline_seconds: float = DEADLINE_SECONDS
+    stub: Stub,
+    *,
+    caller: Caller = CALLER,
+    deadline_seconds: float = DEADLINE_SECONDS,
+    patience_seconds: float | None = None,
 ) -> memory_pb2.GetStatsResponse:
     request = memory_pb2.GetStatsRequest()
-    return await caller.unary(stub.GetStats, request, CONTEXT, deadline_seconds)
+    return await caller.unary(
+        stub.GetStats, request, CONTEXT, deadline_seconds, patience_seconds=patience_seconds
+    )
 
 
 async def send(stub: Stub, begun: list[int]) -> memory_pb2.CommitLargeEpisodeResponse:
@@ -182,6 +188,28 @@ async def test_a_service_that_never_comes_back_times_out(home: Home) -> None:
     assert failed.value.reason == "SERVICE_AWAY"
     assert "probe" in failed.value.message
     assert isinstance(failed.value.__cause__, UnavailableError)
+
+
+async def test_a_long_call_may_wait_shorter_for_a_service_that_is_away(home: Home) -> None:
+    began = time.monotonic()
+    async with a_stub(home) as stub:
+        with pytest.raises(TimedOutError) as failed:
+            await ask(stub, deadline_seconds=600, patience_seconds=0.2)
+    assert time.monotonic() - began < 5
+    assert failed.value.reason == "SERVICE_AWAY"
+
+
+async def test_the_wait_begins_anew_when_a_service_vanishes_under_a_long_call(home: Home) -> None:
+    clock, first, second = FakeClock(), Held(), Probe()
+    async with a_stub(home) as stub:
+        async with listening(first, home):
+            waiting = asyncio.ensure_future(
+                ask(stub, caller=Caller("probe", clock), deadline_seconds=600, patience_seconds=20)
+            )
+            await first.begun.wait()
+            clock.move(300)
+        async with listening(second, home):
+            assert (await waiting).episodes == 1
 
 
 async def test_a_call_that_takes_too_long_is_made_once(home: Home) -> None:

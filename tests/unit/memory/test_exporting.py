@@ -12,6 +12,7 @@ import pytest
 from muniment.kit.clock import timestamp
 from muniment.kit.errors import NotFoundError, PreconditionError
 from muniment.memory import exporting
+from muniment.memory.counts import Serving
 from muniment.memory.exporting import Export
 from muniment.memory.limits import EXPORT_PAGE_BYTES
 from muniment.memory.schema import EPISODES, PROJECTS
@@ -76,7 +77,7 @@ def test_the_same_store_gives_the_same_bytes(tmp_path: Path, sealed: bool) -> No
 
         def export() -> bytes:
             with memory.store.read() as reader:
-                begun = Export(reader, None, "muniment test", timestamp(still))
+                begun = Export(reader, None, "muniment test", timestamp(still), Serving())
                 return begun.page(reader) + begun.end(reader)[0]
 
         assert export() == export()
@@ -103,7 +104,7 @@ def test_pages_are_read_each_in_its_moment_and_nothing_new_gets_in(
             memory.commit(ONE, f"turn {number}")
         rule = memory.pin(ONE, "in force when it began")
         with memory.store.read() as reader:
-            export = Export(reader, ONE, "muniment test", timestamp(memory.clock))
+            export = Export(reader, ONE, "muniment test", timestamp(memory.clock), Serving())
         memory.unpin(ONE, rule)
         memory.commit(ONE, "too late")
         pages = []
@@ -159,7 +160,7 @@ def test_a_purge_meanwhile_ends_it(tmp_path: Path) -> None:
     with a_bare_memory(tmp_path) as memory:
         fill(memory)
         with memory.store.read() as reader:
-            export = Export(reader, None, "muniment test", timestamp(memory.clock))
+            export = Export(reader, None, "muniment test", timestamp(memory.clock), Serving())
         memory.purge(ONE)
         with memory.store.read() as reader:
             export.page(reader)

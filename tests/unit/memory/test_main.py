@@ -56,7 +56,7 @@ async def test_it_remembers_over_restarts(home: Home) -> None:
         episode = await agent.commit("needle", key="call")
     async with a_service(home) as (agent, told):
         assert told.store.change_position == told.store.index_position == 1
-        assert told.store.schema_version == SCHEMA.version == 2
+        assert told.store.schema_version == SCHEMA.version == 3
         assert told.store.path == str(home.data("memory") / "store")
         assert told.store.size_bytes > 0
         assert await agent.commit("needle", key="call") == episode
@@ -97,9 +97,9 @@ async def test_a_store_of_a_newer_version_is_refused(home: Home) -> None:
             raw_schema = transaction.get(SCHEMA_ADDRESS, db=meta)
             assert raw_schema is not None
             newer = store_pb2.StoredSchema.FromString(raw_schema)
-            newer.version = 3
+            newer.version = 4
             transaction.put(SCHEMA_ADDRESS, newer.SerializeToString(), db=meta)
     with pytest.raises(PreconditionError) as refused:
         await memory_service(home, Settings())
     assert refused.value.reason == "SCHEMA_UNKNOWN"
-    assert "version 3" in refused.value.message
+    assert "version 4" in refused.value.message

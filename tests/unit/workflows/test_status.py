@@ -13,13 +13,13 @@ from muniment.kit.errors import InvalidArgumentError, TimedOutError
 from muniment.kit.paths import Home
 from muniment.kit.server import Service
 from muniment.v1 import memory_pb2
-from muniment.workflows.clients import Clients, open_clients
+from muniment.workflows.clients import MEMORY, Clients, open_clients
 from muniment.workflows.pins import pin
 from muniment.workflows.status import (
-    describe_memory,
+    describe_service,
     host_status,
     list_projects,
-    memory_metrics,
+    service_metrics,
 )
 from tests.support.metrics import samples
 from tests.support.probe import check_health, served
@@ -61,7 +61,7 @@ async def test_description_and_metrics_are_the_services_own(home: Home) -> None:
         open_channel(home, "memory") as channel,
     ):
         assert await check_health(channel) == "SERVING"
-        told = await describe_memory(clients)
+        told = await describe_service(clients, MEMORY)
         assert (told.service, told.pid, dict(told.limits)) == ("memory", os.getpid(), {"hits": 7})
-        counted = samples(await memory_metrics(clients))
+        counted = samples(await service_metrics(clients, MEMORY))
     assert counted["muniment_rpc_calls_total", "/muniment.v1.DescribeService/Describe", "OK"] == 1

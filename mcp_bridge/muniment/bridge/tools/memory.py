@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from muniment.bridge.calls import Call
 from muniment.bridge.catalogue import Outcome, Tool
 from muniment.bridge.lanes import Resource
+from muniment.bridge.tools.common import WHERE, compact, where
 from muniment.bridge.tools.recalled import recalled, rendered_recall
 from muniment.bridge.tools.schemas import array_of, integer, number, object_of, string, truth
-from muniment.kit.context import CallContext
 from muniment.v1 import memory_pb2
 from muniment.workflows.episodes import commit_episode
 from muniment.workflows.pins import pin
@@ -21,22 +20,6 @@ __all__ = ["COMMIT_EPISODE", "PIN", "RECALL"]
 
 _ROLES = ("system", "user", "assistant", "tool", "internal")
 _KINDS = ("safety_constraint", "user_correction", "task_contract")
-
-_WHERE = {"project_id": string(), "session_id": string(), "session_source": string()}
-
-
-def _where(context: CallContext, source: str) -> dict[str, Any]:
-    """Which project and session the call was for."""
-    return {
-        "project_id": context.project_id,
-        **({"session_id": context.session_id} if context.session_id else {}),
-        "session_source": source,
-    }
-
-
-def compact(content: Mapping[str, Any]) -> str:
-    """The content as text."""
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
 async def _commit_episode(call: Call, arguments: Mapping[str, Any]) -> Outcome:
@@ -58,7 +41,7 @@ async def _commit_episode(call: Call, arguments: Mapping[str, Any]) -> Outcome:
         "token_count": episode.tokens.count_tokens,
         "tokenizer": episode.tokens.tokenizer,
         **({"supersedes": episode.corrects} if episode.HasField("corrects") else {}),
-        **_where(context, source),
+        **where(context, source),
     }
     return Outcome(content, compact(content))
 
@@ -88,7 +71,7 @@ COMMIT_EPISODE = Tool(
             "token_count": integer(),
             "tokenizer": string(),
             "supersedes": string(),
-            **_WHERE,
+            **WHERE,
         },
         *("episode_id", "seq", "token_count", "tokenizer", "project_id", "session_source"),
     ),

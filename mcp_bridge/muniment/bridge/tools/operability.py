@@ -9,7 +9,13 @@ from typing import Any
 from muniment.bridge.calls import Call
 from muniment.bridge.catalogue import Outcome, Tool
 from muniment.bridge.lanes import Resource
-from muniment.bridge.tools.memory import compact
+from muniment.bridge.tools.common import WHERE, compact, where
+from muniment.bridge.tools.inference import (
+    INFERENCE,
+    could_not_tell,
+    inference_content,
+    serving_tokenizer,
+)
 from muniment.bridge.tools.schemas import array_of, integer, object_of, string, truth
 from muniment.workflows.status import HostStatus, host_status
 
@@ -27,44 +33,41 @@ async def status_content(call: Call) -> dict[str, Any]:
     return {
         "version": version("muniment"),
         "protocol_version": MODERN_VERSION,
-        "project_id": context.project_id,
         "project_root": context.project_root,
-        **({"session_id": context.session_id} if context.session_id else {}),
-        "session_source": source,
-        "backend": "none",
-        "backend_note": "no inference server is configured",
-        "capabilities": "none",
-        "cache_coherence": (
-            "unavailable: without an inference server the cache cannot be seen,"
-            " so pin more aggressively"
-        ),
+        **where(context, source),
+        **inference_content(status.inference, context.session_id),
         "embedder": "none",
         **_counts(status),
     }
 
 
 def _counts(status: HostStatus) -> dict[str, Any]:
-    if status.memory is None:
-        return {
-            "could_not_tell": [*_COUNTS, "tokenizer", "store_holds_other_projects"],
-            "failure": str(status.failure),
+    """Who counts, what is remembered, and what of everything could not be told."""
+    stats, tokenizer = status.memory, serving_tokenizer(status.inference)
+    if tokenizer is None and stats is not None:
+        tokenizer = stats.tokenizer
+    told: dict[str, Any] = {} if tokenizer is None else {"tokenizer": tokenizer}
+    missing = [*could_not_tell(status.inference), *([] if tokenizer else ["tokenizer"])]
+    failures = [str(status.failure)] if status.failure else []
+    if stats is None or stats.doubts:
+        missing += [*_COUNTS, "store_holds_other_projects"]
+        if stats is not None:
+            failures.append(f"{'; '.join(stats.doubts)}; run `muniment verify-store`")
+    else:
+        told |= {
+            "episodes": stats.episodes,
+            "anchors": stats.pins,
+            "project_episodes": stats.project_episodes,
+            "project_anchors": stats.project_pins,
+            "store_holds_other_projects": stats.episodes > stats.project_episodes
+            or stats.pins > stats.project_pins,
         }
-    stats = status.memory
-    if stats.doubts:
-        return {
-            "tokenizer": stats.tokenizer,
-            "could_not_tell": [*_COUNTS, "store_holds_other_projects"],
-            "failure": f"{'; '.join(stats.doubts)}; run `muniment verify-store`",
-        }
+    if status.inference.failure is not None:
+        failures.append(str(status.inference.failure))
     return {
-        "tokenizer": stats.tokenizer,
-        "episodes": stats.episodes,
-        "anchors": stats.pins,
-        "project_episodes": stats.project_episodes,
-        "project_anchors": stats.project_pins,
-        "store_holds_other_projects": stats.episodes > stats.project_episodes
-        or stats.pins > stats.project_pins,
-        "could_not_tell": [],
+        **told,
+        "could_not_tell": missing,
+        **({"failure": "; ".join(failures)} if failures else {}),
     }
 
 
@@ -83,30 +86,20 @@ STATUS = Tool(
     input_schema=object_of({}),
     output_schema=object_of(
         {
-            **{
-                name: string()
-                for name in (
-                    "version",
-                    "protocol_version",
-                    "project_id",
-                    "project_root",
-                    "session_id",
-                    "session_source",
-                    "backend",
-                    "backend_note",
-                    "capabilities",
-                    "cache_coherence",
-                    "tokenizer",
-                    "embedder",
-                    "failure",
-                )
-            },
+            "version": string(),
+            "protocol_version": string(),
+            "project_root": string(),
+            **WHERE,
+            **INFERENCE,
+            "tokenizer": string(),
+            "embedder": string(),
+            "failure": string(),
             **{name: integer() for name in _COUNTS},
             "store_holds_other_projects": truth(),
             "could_not_tell": array_of(string()),
         },
         *("version", "protocol_version", "project_id", "session_source"),
-        *("backend", "capabilities", "cache_coherence", "embedder", "could_not_tell"),
+        *("backend_note", "cache_coherence", "embedder", "could_not_tell"),
     ),
     read_only=True,
     idempotent=True,

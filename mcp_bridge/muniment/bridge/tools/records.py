@@ -9,7 +9,8 @@ from typing import Any
 from muniment.bridge.calls import Call
 from muniment.bridge.catalogue import VAULT_FAMILY, Outcome, Tool
 from muniment.bridge.lanes import Resource
-from muniment.bridge.tools.memory import RECALL, compact
+from muniment.bridge.tools.common import compact
+from muniment.bridge.tools.memory import RECALL
 from muniment.bridge.tools.record_schemas import (
     ANY,
     BETWEEN_ROWS,

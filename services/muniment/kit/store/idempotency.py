@@ -114,7 +114,8 @@ def forget_replies(writer: Writer, clock: Clock, life_seconds: float, most: int)
 
 def _stored_error(error: MunimentError) -> store_pb2.StoredError:
     return store_pb2.StoredError(
-        kind=type(error).__name__,
+        # A kind that only its service knows is kept as the one that it is of.
+        kind=next(one.__name__ for one in type(error).__mro__ if hasattr(errors, one.__name__)),
         message=error.message,
         reason=error.reason,
         field=error.field or "",

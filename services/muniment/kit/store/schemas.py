@@ -22,6 +22,7 @@ __all__ = [
     "check_schema",
     "peek_schema",
     "read_schema",
+    "require_key",
     "write_schema",
 ]
 
@@ -109,7 +110,17 @@ def check_schema(
             reason="SCHEMA_UNKNOWN",
             fix="use the version of muniment that wrote it",
         )
-    elif (stored.key_id, stored.sealed) != (protection.key_id, protection.sealed):
+    else:
+        require_key(stored, protection, path)
+
+
+def require_key(stored: store_pb2.StoredSchema, protection: Protection, path: Path) -> None:
+    """Make sure that the store was written with that key.
+
+    Raises:
+        PreconditionError: It was not.
+    """
+    if (stored.key_id, stored.sealed) != (protection.key_id, protection.sealed):
         raise PreconditionError(
             f"the store in {path} was written with key {stored.key_id}, "
             f"this host has {protection.key_id}",

@@ -27,7 +27,8 @@ class Table(Generic[M]):
     mutable: bool = False
     """Whether rows are rewritten or taken away. Such tables are small: the store remembers which
     row is the newest, so that an older one that was put back is known at once. Whoever writes to
-    one outside the feed writes to the feed in the same change, before."""
+    one outside the feed writes to the feed in the same change, before. Not set where an older row
+    says nothing that is not true any more."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Schema:
 
     version: int
     tables: tuple[Table[Any], ...]
+    grown_from: frozenset[int] = frozenset()
+    """Earlier versions that lacked some of the tables and differed in nothing else."""
 
     def all_tables(self) -> tuple[Table[Any], ...]:
         """The tables with those that every store has."""

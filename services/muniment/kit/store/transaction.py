@@ -109,7 +109,11 @@ class Reader:
 
     def has(self, table: Table[Any], *key: KeyPart) -> bool:
         """Whether anything stands at that key, be it to be believed or not."""
-        return self.raw(table, self._engine.protection.address(*key)) is not None
+        return self.unopened(table, *key) is not None
+
+    def unopened(self, table: Table[Any], *key: KeyPart) -> bytes | None:
+        """The row of that key as LMDB has it: who opened the same bytes there before knows it."""
+        return self.raw(table, self._engine.protection.address(*key))
 
     def raw(self, table: Table[Any], address: bytes) -> bytes | None:
         """The row at that address as LMDB has it, for verification."""

@@ -1,0 +1,1 @@
+"""The counter of tokens: how it is trained, and how far off it is."""

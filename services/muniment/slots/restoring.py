@@ -1,0 +1,228 @@
+"""Restoring a slot: every check that can be made comes before the server is asked.
+
+A file that was cut aborts the server, and one that was changed is taken without a word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from muniment.kit import faults
+from muniment.kit.clock import Clock
+from muniment.kit.context import CallContext
+from muniment.kit.errors import InvalidArgumentError, PreconditionError, TamperedError
+from muniment.kit.files import file_digest
+from muniment.kit.store import Store
+from muniment.slots import snapshots
+from muniment.slots.answers import count_in, milliseconds_in
+from muniment.slots.backend import Backend, Found
+from muniment.slots.chains import TokenChain
+from muniment.slots.contents import Held
+from muniment.slots.failures import Refused
+from muniment.slots.knowing import Knowledge
+from muniment.slots.places import PLAIN_SUFFIX, Places, file_trouble, require_file
+from muniment.slots.sealing import unseal_file
+from muniment.slots.told import ToldSlot
+from muniment.slots.watching import RestoreWatch
+from muniment.v1 import slots_pb2, store_pb2
+
+__all__ = ["Restorer"]
+
+_ID_PREFIX = "snap_"
+
+
+@dataclass(frozen=True)
+class Restorer:
+    """Restores snapshots of one index."""
+
+    store: Store
+    clock: Clock
+    watch: RestoreWatch
+    knowledge: Knowledge
+    places: Callable[[Backend], Places]
+
+    async def restore(
+        self, backend: Backend, call: CallContext, row: store_pb2.StoredSnapshot
+    ) -> slots_pb2.RestoreSnapshotResponse:
+        """Load the snapshot into the call's slot.
+
+        Raises:
+            MunimentError: It was not restored; a slot of a server that was not asked is as before.
+        """
+        began = self.clock.monotonic()
+        snapshot, places = row.snapshot, self.places(backend)
+        async with backend.turn(call.slot_id):
+            found = await backend.ready()
+            backend.check_slot(call.slot_id, found)
+            _check_fit(snapshot, found)
+            before = await backend.idle_slot(call.slot_id)
+            chain = await asyncio.to_thread(self._chain, snapshot.snapshot_id)
+            notes = [*_strange(snapshot, call), *_overlap(backend, before, chain)]
+            async with self._offered(row, places) as name:
+                faults.reach("slots.before_restore")
+                self.watch.end(backend.address.name, call.slot_id)
+                backend.book.forget(call.slot_id)
+                answer = await _ask(backend, call.slot_id, name)
+            restored = count_in(answer, "n_restored")
+            if restored != snapshot.tokens:
+                raise PreconditionError(
+                    f"the inference server restored {restored} tokens of {snapshot.tokens}",
+                    reason="RESTORE_DIFFERS",
+                    fix="send the whole prompt: the server evaluates what it does not have",
+                )
+            after = await backend.slot(call.slot_id)
+            if after is not None and not after.is_busy:
+                self._follow(backend, after, snapshot, chain)
+        known = await self.knowledge.of(backend.address.name, found.subject)
+        notes.append(known.restore_outlook())
+        return slots_pb2.RestoreSnapshotResponse(
+            snapshot=snapshot,
+            restored_tokens=restored,
+            elapsed_ms=round((self.clock.monotonic() - began) * 1000),
+            server_ms=milliseconds_in(answer, "restore_ms"),
+            notes=notes,
+        )
+
+    def find(self, path: str, places: Places) -> store_pb2.StoredSnapshot:
+        """The snapshot that the caller means, by its id or its file. Runs in a thread.
+
+        Raises:
+            InvalidArgumentError: It is empty, or lies outside the folder.
+            NotFoundError: There is no such snapshot.
+        """
+        if not path:
+            raise InvalidArgumentError(
+                "is empty",
+                reason="PATH_MISSING",
+                field="path",
+                fix="use the path or the id that session.snapshot gave",
+            )
+        with self.store.read() as reader:
+            if path.startswith(_ID_PREFIX) and "." not in path and "/" not in path:
+                return snapshots.find(reader, path)
+            return snapshots.find_by_name(reader, places.name_in(path))
+
+    def _chain(self, snapshot_id: str) -> TokenChain | None:
+        with self.store.read() as reader:
+            return snapshots.chain_of(reader, snapshot_id)
+
+    def _follow(
+        self,
+        backend: Backend,
+        after: ToldSlot,
+        snapshot: slots_pb2.Snapshot,
+        chain: TokenChain | None,
+    ) -> None:
+        """Remember what the slot holds, and watch what it is worth."""
+        held = Held(
+            snapshot.tokens, chain, snapshot.snapshot_id, False, after.task, after.prompt_tokens
+        )
+        backend.book.hold(after.slot_id, held)
+
+        async def measured(worth: slots_pb2.RestoreWorth) -> None:
+            found = await backend.ready()
+            await self.knowledge.learn(
+                backend.address.name, found.subject, worth, snapshot.snapshot_id
+            )
+
+        self.watch.begin(backend, after, snapshot.tokens, measured)
+
+    @asynccontextmanager
+    async def _offered(self, row: store_pb2.StoredSnapshot, places: Places) -> AsyncIterator[str]:
+        """The name under which the server can read the file, once that is known to be whole."""
+        if row.snapshot.place == slots_pb2.SNAPSHOT_PLACE_SERVER:
+            yield row.snapshot.file_name
+            return
+        with file_trouble("the snapshot's file cannot be given to the server"):
+            name, passing = await asyncio.to_thread(_prepare, row, places)
+        try:
+            yield name
+        finally:
+            for path in passing:
+                await asyncio.shield(asyncio.to_thread(path.unlink, missing_ok=True))
+
+
+def _prepare(row: store_pb2.StoredSnapshot, places: Places) -> tuple[str, list[Path]]:
+    """Check the file, and put it where the server reads. Runs in a thread.
+
+    The name is what the server is asked for; the paths are removed afterwards.
+    """
+    snapshot = row.snapshot
+    kept = places.folder / snapshot.file_name
+    require_file(kept, snapshot.size_bytes)
+    if file_digest(kept, lambda done: None) != snapshot.sha256:
+        raise TamperedError(
+            f"the snapshot's file {kept.name} was changed since it was saved",
+            reason="SNAPSHOT_DAMAGED",
+            fix="use another snapshot; `muniment slots snapshots` lists them",
+        )
+    if not snapshot.is_sealed:
+        offered = places.offer(kept)
+        return kept.name, [] if offered is None else [offered]
+    plain = (places.server_folder or places.folder) / f"{kept.name}{PLAIN_SUFFIX}"
+    plain.unlink(missing_ok=True)
+    unseal_file(kept, plain, row.file_key)
+    return plain.name, [plain]
+
+
+async def _ask(backend: Backend, slot_id: int, name: str) -> dict[str, object]:
+    try:
+        return await backend.server.act(slot_id, "restore", name)
+    except Refused as error:
+        raise PreconditionError(
+            error.message,
+            reason="RESTORE_REFUSED",
+            fix="it may be of other cache types, or its file is gone from the server's folder;"
+            " send the whole prompt instead",
+        ) from error
+
+
+def _check_fit(snapshot: slots_pb2.Snapshot, found: Found) -> None:
+    """Refuse what another model or a larger slot has saved.
+
+    Raises:
+        PreconditionError: It does not fit what is served.
+    """
+    model = found.model
+    if snapshot.model.fingerprint != model.fingerprint:
+        raise PreconditionError(
+            f"the snapshot is of the model {snapshot.model.name}"
+            f" ({snapshot.model.fingerprint[:8]}), and {model.name} ({model.fingerprint[:8]})"
+            " is served",
+            reason="MODEL_OTHER",
+            fix="start llama-server with that model, or use another snapshot",
+        )
+    if snapshot.tokens > model.slot_context_tokens:
+        raise PreconditionError(
+            f"the snapshot has {snapshot.tokens} tokens, and a slot has room for"
+            f" {model.slot_context_tokens}",
+            reason="CONTEXT_TOO_SMALL",
+            fix="start llama-server with a larger --ctx-size, or a smaller --parallel",
+        )
+
+
+def _strange(snapshot: slots_pb2.Snapshot, call: CallContext) -> list[str]:
+    """That it is not the caller's own, where that is so."""
+    for what, own, saved in (
+        ("project", call.project_id, snapshot.project_id),
+        ("session", call.session_id, snapshot.session_id),
+    ):
+        if own and saved and own != saved:
+            return [f"it was saved in another {what}, {saved}"]
+    return []
+
+
+def _overlap(backend: Backend, before: ToldSlot | None, chain: TokenChain | None) -> list[str]:
+    """What the slot had of it already, as far as that is known."""
+    held = backend.book.held_by(before) if before is not None else None
+    if held is None or held.chain is None or chain is None:
+        return []
+    shared = held.chain.shared_tokens(chain)
+    if not shared:
+        return []
+    basis = "confirmed" if held.is_confirmed else "predicted"
+    return [f"the slot held the first {shared} of its {chain.tokens} tokens already ({basis})"]
