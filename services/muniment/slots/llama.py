@@ -6,6 +6,7 @@ twice, is put again where the server closed the connection instead of answering.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -187,19 +188,21 @@ class LlamaServer:
             reraise=True,
         )
         try:
-            return await retrying(
-                self._http.request,
-                method,
-                path,
-                json=request,
-                headers=headers,
-                timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS),
-            )
+            # The time limits of the transport are for each part of an answer.
+            async with asyncio.timeout(seconds + _CONNECT_SECONDS):
+                return await retrying(
+                    self._http.request,
+                    method,
+                    path,
+                    json=request,
+                    headers=headers,
+                    timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS),
+                )
         except httpx.ConnectTimeout:
             raise Unreachable(url, f"no answer within {_CONNECT_SECONDS:g} s") from None
         except httpx.ConnectError as error:
             raise Unreachable(url, _cause(error)) from None
-        except httpx.TimeoutException:
+        except (httpx.TimeoutException, TimeoutError):
             raise SlowServer(url, what, seconds) from None
         except httpx.RemoteProtocolError as error:
             if "illegal" in str(error):

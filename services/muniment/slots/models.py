@@ -19,6 +19,9 @@ _EDGE_BYTES = 1024 * 1024
 
 _FINGERPRINT_DIGITS = 32
 
+_MOST_TOKENS, _MOST_SLOTS = 2**40, 2**20
+"""No server has more; who says so is none."""
+
 KIN_BYTES = 16
 
 
@@ -46,7 +49,9 @@ def seen_in(props: Mapping[str, Any]) -> Seen | None:
     generation = props.get("default_generation_settings")
     context = generation.get("n_ctx") if isinstance(generation, dict) else None
     slots = props.get("total_slots")
-    if not isinstance(context, int) or not isinstance(slots, int) or min(context, slots) < 1:
+    if not isinstance(context, int) or not isinstance(slots, int):
+        return None
+    if not (0 < context <= _MOST_TOKENS and 0 < slots <= _MOST_SLOTS):
         return None
     path = str(props.get("model_path") or "")
     told = props.get("endpoint_slots")

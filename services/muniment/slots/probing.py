@@ -8,7 +8,6 @@ slides may show what it does only with a prompt longer than its window, so the l
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +68,8 @@ class Prober:
         try:
             found = await backend.ready()
             known = await self.knowledge.of(backend.address.name, found.subject)
-            if not known.is_probed:
+            # One that nobody named is somebody else's, for all we know.
+            if not known.is_probed and backend.address.is_configured:
                 await self.probe(backend, SHORT_WORDS, lambda step, done, total: None)
                 _log.info("probed", server=backend.address.name)
         except MunimentError as error:
@@ -87,20 +87,21 @@ class Prober:
         half = (await backend.tokens.count_prompt(prompt.half)).counts[0]
         capability = _prefix_reuse(whole, half, turned)
         if not saved:
-            await _erase(backend, slot_id)
             return capability, None
         try:
             report("restoring it", 2, _STEPS)
+            await _require_own(backend, slot_id, turned)
             await server.act(slot_id, "erase")
             await server.act(slot_id, "restore", _FILE)
             report("continuing it", 3, _STEPS)
             after = await server.complete(slot_id, prompt.longer)
-        finally:
             report("cleaning up", 4, _STEPS)
+            await _require_own(backend, slot_id, after)
+            await server.act(slot_id, "erase")
+        finally:
             written = self.places(backend).written(_FILE)
             if written is not None:
                 written.unlink(missing_ok=True)
-            await _erase(backend, slot_id)
         worth = slots_pb2.RestoreWorth(
             restored_tokens=saved,
             prompt_tokens=_evaluated(after),
@@ -180,6 +181,17 @@ def _prefix_reuse(whole: int, half: int, turned: dict[str, Any]) -> slots_pb2.Ca
     )
 
 
-async def _erase(backend: Backend, slot_id: int) -> None:
-    with suppress(NotSupported, Refused):
-        await backend.server.act(slot_id, "erase")
+async def _require_own(backend: Backend, slot_id: int, last: dict[str, Any]) -> None:
+    """Make sure that nobody began to use the slot since our last prompt in it.
+
+    Raises:
+        PreconditionError: It holds something else.
+    """
+    told = await backend.slot(slot_id)
+    own = _evaluated(last) + count_in(last, "predicted_n")
+    if told is None or told.is_busy or abs((told.prompt_tokens or 0) - own) > 1:
+        raise PreconditionError(
+            f"slot {slot_id} of the inference server was taken into use while it was probed",
+            reason="SLOT_NONE_SPARE",
+            fix="start llama-server with a greater --parallel, or probe it right after its start",
+        )

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from muniment.kit import faults
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.context import CallContext
-from muniment.kit.errors import LimitError, PreconditionError
+from muniment.kit.errors import LimitError, NotFoundError, PreconditionError
 from muniment.kit.files import file_digest
 from muniment.kit.ids import IdMaker
 from muniment.kit.randomness import Randomness
@@ -143,7 +143,8 @@ class Saver:
 
         response = await self._write(self._once(call, request, change).run)
         for snapshot_id in response.removed_snapshot_ids:
-            await self.remover.remove(snapshot_id)
+            with suppress(NotFoundError):  # Somebody else was quicker.
+                await self.remover.remove(snapshot_id)
         return response
 
     async def _ask(

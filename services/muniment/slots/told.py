@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from muniment.slots.answers import count_of
+
 __all__ = ["ToldSlot"]
 
 
@@ -31,23 +33,18 @@ class ToldSlot:
         if isinstance(following, list):
             following = following[0] if following else None
         generated = following.get("n_decoded") if isinstance(following, dict) else None
-        task = _number(told.get("id_task"))
         return cls(
-            slot_id=_number(told.get("id")) or 0,
-            context_tokens=_number(told.get("n_ctx")) or 0,
+            slot_id=count_of(told.get("id")) or 0,
+            context_tokens=count_of(told.get("n_ctx")) or 0,
             is_busy=told.get("is_processing") is True,
-            task=None if task is None or task < 0 else task,
-            prompt_tokens=_number(told.get("n_prompt_tokens")),
-            reused_tokens=_number(told.get("n_prompt_tokens_cache")),
-            evaluated_tokens=_number(told.get("n_prompt_tokens_processed")),
-            generated_tokens=_number(generated),
+            task=count_of(told.get("id_task")),
+            prompt_tokens=count_of(told.get("n_prompt_tokens")),
+            reused_tokens=count_of(told.get("n_prompt_tokens_cache")),
+            evaluated_tokens=count_of(told.get("n_prompt_tokens_processed")),
+            generated_tokens=count_of(generated),
         )
 
     @property
     def is_fresh(self) -> bool:
         """Nothing was asked of it since the server started."""
         return self.task is None and not self.is_busy and not self.prompt_tokens
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
