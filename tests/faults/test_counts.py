@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from muniment.kit.counting import estimate_tokens
+from muniment.kit.counting import TOKENIZER, estimate_tokens
 from tests.faults.attacks import kind_name, number_key
 from tests.support.memory_process import Caller, MemoryHome, a_memory_home
 from tests.support.rule_slots import RuleSlots, counted, rule_slots
@@ -147,7 +147,7 @@ async def test_what_was_changed_gives_way_to_the_estimate(stage: Stage, name: st
                 await caller.tokens(), shown, ESTIMATES, strict=True
             ):
                 assert told == (expected or (estimate, told[1], False))
-                assert (expected is None) == told[1].startswith("estimate")
+                assert (expected is None) == told[1].startswith(TOKENIZER)
             findings = await caller.verify()
             sums = {("sum_mismatch", operations[0][0])}
             assert {(kind_name(one), one.table) for one in findings} == found | sums

@@ -22,7 +22,14 @@ from tests.support.tools import node, python_with
 pytestmark = pytest.mark.timeout(360)
 
 CLIENTS = Path(__file__).with_name("clients")
-TOOLS = ["memory.commit_episode", "memory.pin", "memory.recall", "sakur4.status"]
+TOOLS = [
+    "memory.commit_episode",
+    "memory.pin",
+    "memory.recall",
+    "session.snapshot",
+    "session.restore",
+    "sakur4.status",
+]
 OLD_CLIENT = "mcp==1.30.0"
 
 

@@ -22,7 +22,14 @@ from tests.support.tools import ROOT, node_24
 pytestmark = pytest.mark.timeout(300)
 
 INSPECTOR = ROOT / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-TOOLS = ["memory.commit_episode", "memory.pin", "memory.recall", "sakur4.status"]
+TOOLS = [
+    "memory.commit_episode",
+    "memory.pin",
+    "memory.recall",
+    "session.snapshot",
+    "session.restore",
+    "sakur4.status",
+]
 LISTS = {
     "tools/list": ("tools", "name", TOOLS),
     "prompts/list": ("prompts", "name", ["sakur4_system_preamble"]),

@@ -84,15 +84,15 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def hold_file(path: Path) -> Iterator[None]:
+def hold_file(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the file, which stays, until the block or the process ends.
 
     Raises:
-        BlockingIOError: Somebody else holds it.
+        BlockingIOError: Somebody else holds it, and that is not to be waited for.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
         os.close(descriptor)

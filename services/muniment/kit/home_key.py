@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Protocol
 
 from muniment.kit.errors import PreconditionError
-from muniment.kit.files import private_folder, replace_file, sync_folder
+from muniment.kit.files import hold_file, private_folder, replace_file, sync_folder
 from muniment.kit.paths import Home
 from muniment.kit.randomness import Randomness
 from muniment.kit.store.protection import KEY_BYTES, Protection, key_id
@@ -37,6 +37,9 @@ _ID_BYTES = 16
 _PSEUDONYM_BYTES = 5
 _KEYRING_SERVICE = "muniment"
 _NEXT = ".next"
+
+_MAKING = "key.lock"
+"""Held in the runtime folder by who makes the home's key."""
 _KEY_ID = re.compile("[0-9a-f]{16}")
 
 
@@ -164,13 +167,16 @@ class KeyShelf:
         """
         if stored is not None and stored.key_id:
             return self.load_for(stored)
-        found = self.load() or self.load_next()
-        if found is None and self._home_id() is not None:
-            # It may be a sealed home: another key would let its next words stand in the clear.
-            raise self._missing()
-        if found is None:
-            found = HomeKey.make(randomness, sealed=False)
-            self.keep(found, randomness)
+        # The services of a new home start at once, and must not make a key each.
+        private_folder(self._home.runtime)
+        with hold_file(self._home.runtime / _MAKING, wait=True):
+            found = self.load() or self.load_next()
+            if found is None and self._home_id() is not None:
+                # It may be a sealed home: another key would let its next words stand in the clear.
+                raise self._missing()
+            if found is None:
+                found = HomeKey.make(randomness, sealed=False)
+                self.keep(found, randomness)
         return found
 
     def _missing(self) -> PreconditionError:

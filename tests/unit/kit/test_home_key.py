@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keyring
@@ -14,7 +16,7 @@ from keyring.errors import KeyringLocked
 from muniment.kit.errors import PreconditionError
 from muniment.kit.home_key import HomeKey, KeyShelf
 from muniment.kit.paths import Home
-from muniment.kit.randomness import Randomness
+from muniment.kit.randomness import Randomness, SystemRandomness
 from muniment.v1 import store_pb2
 from tests.support.seams import SeededRandomness
 
@@ -178,8 +180,9 @@ def test_keys_are_apart_from_the_home_and_private(
     assert shelf.where == str(file)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert [path.name for path in home.path.rglob("*")] == ["home.id"]
-    assert made.key not in (home.path / "home.id").read_bytes()
+    written = [path for path in home.path.rglob("*") if path.is_file()]
+    assert {path.name for path in written} == {"home.id", "key.lock"}
+    assert not any(made.key in path.read_bytes() for path in written)
 
 
 def test_a_moved_home_keeps_its_key(home: Home, folder: Path, randomness: Randomness) -> None:
@@ -255,3 +258,16 @@ def test_the_key_of_a_lost_home_is_found_among_all(
     assert shelf.find(under(key)) == key
     assert shelf.find(under(HomeKey.make(randomness, sealed=True))) is None
     assert shelf.find(store_pb2.StoredSchema(key_id="../lost")) is None
+
+
+def test_services_that_start_at_once_make_one_key(home: Home, folder: Path) -> None:
+    together = threading.Barrier(8)
+
+    def start(seed: int) -> HomeKey:
+        own = KeyShelf(home, "file", str(folder))
+        together.wait()
+        return own.load_or_make(SystemRandomness(), None)
+
+    with ThreadPoolExecutor(8) as services:
+        keys = set(services.map(start, range(8)))
+    assert keys == {KeyShelf(home, "file", str(folder)).load()}
