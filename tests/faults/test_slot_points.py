@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+import grpc
 import pytest
 import pytest_asyncio
 
-from muniment.kit.errors import TimedOutError
+from muniment.v1 import slots_pb2
 from tests.support.crashes import fault_points
 from tests.support.homes import a_folder
 from tests.support.llama.models import TINY, ModelFiles
@@ -81,8 +82,11 @@ async def test_what_a_cut_restore_lent_to_the_server_goes(place: Place, armoury:
     Conversation(place.server).send()
     saved = (await caller.save()).snapshot
     (armoury / "slots.before_restore").write_text("")
-    with pytest.raises(TimedOutError):
-        await replace(caller, seconds=1.0).restore(saved.file_path)
+    request = slots_pb2.RestoreSnapshotRequest(path=saved.file_path)
+    with pytest.raises(grpc.aio.AioRpcError):
+        await caller.stub.RestoreSnapshot(
+            request, timeout=caller.seconds, metadata=caller.context.to_metadata()
+        )
     assert await caller.snapshots() == [saved]
     assert not list(place.server.save_folder.iterdir())
 
