@@ -149,7 +149,7 @@ class _ContentBasisEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ContentB
     CONTENT_BASIS_PREDICTED: _ContentBasis.ValueType  # 2
     """We put it there, and no request has shown it yet."""
     CONTENT_BASIS_CONFIRMED: _ContentBasis.ValueType  # 3
-    """The server has told: it saved just this, or reused it."""
+    """The server has told: it saved just this."""
 
 class ContentBasis(_ContentBasis, metaclass=_ContentBasisEnumTypeWrapper): ...
 
@@ -159,7 +159,7 @@ CONTENT_BASIS_NOT_KNOWN: ContentBasis.ValueType  # 1
 CONTENT_BASIS_PREDICTED: ContentBasis.ValueType  # 2
 """We put it there, and no request has shown it yet."""
 CONTENT_BASIS_CONFIRMED: ContentBasis.ValueType  # 3
-"""The server has told: it saved just this, or reused it."""
+"""The server has told: it saved just this."""
 Global___ContentBasis: _TypeAlias = ContentBasis  # noqa: Y015
 
 class _SnapshotPlace:

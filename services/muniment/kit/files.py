@@ -21,6 +21,7 @@ __all__ = [
     "private_folder",
     "replace_file",
     "replacing_file",
+    "sync_file",
     "sync_folder",
 ]
 
@@ -76,6 +77,11 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def sync_folder(path: Path) -> None:
     """Make the names in the folder durable: what was made, renamed or removed in it."""
+    sync_file(path)
+
+
+def sync_file(path: Path) -> None:
+    """Make what others have written into the file durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

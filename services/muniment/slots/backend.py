@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -166,11 +165,9 @@ class Backend:
             await asyncio.sleep(_BUSY_PAUSE_SECONDS)
         return told
 
-    @asynccontextmanager
-    async def turn(self, slot_id: int) -> AsyncIterator[None]:
-        """Have the slot to oneself, as far as this service goes."""
-        async with self._slot_turns.setdefault(slot_id, asyncio.Lock()):
-            yield
+    def turn(self, slot_id: int) -> asyncio.Lock:
+        """What is held by who has the slot to itself, as far as this service goes."""
+        return self._slot_turns.setdefault(slot_id, asyncio.Lock())
 
     def check_slot(self, slot_id: int, found: Found) -> None:
         """Refuse a slot that the server does not have; it would take any number.
@@ -241,11 +238,10 @@ class Backend:
 
     async def _saves(self) -> bool:
         try:
-            await self.server.act(0, "restore", _NO_FILE)
+            with suppress(Refused):
+                await self.server.act(0, "restore", _NO_FILE)
         except NotSupported:
             return False
-        except Refused:
-            return True
         return True
 
     def _note(self, condition: _Condition) -> None:

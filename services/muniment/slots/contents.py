@@ -5,7 +5,7 @@ Kept in memory: the server's own memory does not outlive it either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from muniment.slots.chains import TokenChain
 from muniment.slots.told import ToldSlot
@@ -53,11 +53,6 @@ class SlotBook:
     def hold(self, slot_id: int, held: Held) -> None:
         """The slot holds that from now on."""
         self._held[slot_id] = held
-
-    def confirm(self, slot_id: int) -> None:
-        """The server has shown that it held what was put there."""
-        if slot_id in self._held:
-            self._held[slot_id] = replace(self._held[slot_id], is_confirmed=True)
 
     def forget(self, slot_id: int) -> None:
         """Nothing is known of the slot any more."""

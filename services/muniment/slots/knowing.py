@@ -6,9 +6,9 @@ It holds for one build, model, settings and run of a server, and is kept in the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.errors import TamperedError
@@ -17,15 +17,14 @@ from muniment.slots import snapshots
 from muniment.slots.limits import WORTH_KEPT
 from muniment.slots.models import KIN_BYTES
 from muniment.slots.schema import PROBES
+from muniment.slots.writing import write
 from muniment.v1 import slots_pb2, store_pb2
 
 __all__ = ["Knowledge", "Known"]
 
-T = TypeVar("T")
 _Standing: TypeAlias = "slots_pb2.Standing.ValueType"
 
 _NEARLY_ALL = 0.9
-_WRITTEN_BY = "slots"
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class Knowledge:
             writer.put(PROBES, server, value=row)
             snapshots.note_worth(writer, snapshot_id, worth)
 
-        await self._write(change)
+        await write(self.store, change)
 
     async def keep_probe(
         self,
@@ -153,10 +152,7 @@ class Knowledge:
             row.probed_at.CopyFrom(timestamp(self.clock))
             writer.put(PROBES, server, value=row)
 
-        await self._write(change)
-
-    async def _write(self, change: Callable[[Writer], T]) -> T:
-        return await asyncio.wrap_future(self.store.write(change, written_by=_WRITTEN_BY))
+        await write(self.store, change)
 
 
 def _row(writer: Writer, server: str, subject: bytes) -> store_pb2.StoredProbe:

@@ -21,7 +21,8 @@ from muniment.kit.errors import (
     PreconditionError,
     TamperedError,
 )
-from muniment.kit.files import copy_file, sync_folder
+from muniment.kit.files import copy_file, file_digest, sync_file, sync_folder
+from muniment.v1 import slots_pb2
 
 __all__ = [
     "PLAIN_SUFFIX",
@@ -29,7 +30,7 @@ __all__ = [
     "Places",
     "damage_of",
     "file_trouble",
-    "require_file",
+    "require_whole",
 ]
 
 SEALED_SUFFIX = ".sealed"
@@ -66,7 +67,8 @@ class Places:
             move_file(written, kept)
         with suppress(PermissionError):  # It is of the server's user, who may leave it to us.
             kept.chmod(0o600)
-        _sync(kept)
+        sync_file(kept)
+        sync_folder(self.folder)
         return kept
 
     def offer(self, kept: Path) -> Path | None:
@@ -170,13 +172,15 @@ def copy_or_link(source: Path, target: Path) -> None:
         copy_file(source, target, lambda done: None)
 
 
-def require_file(path: Path, size_bytes: int) -> None:
-    """Make sure that the file is there and has that size.
+def require_whole(path: Path, snapshot: slots_pb2.Snapshot) -> None:
+    """Make sure that the file is to the byte what was saved.
 
     Raises:
-        TamperedError: It is gone, no file, or of another size.
+        TamperedError: It is gone, no file, or was changed.
     """
-    told = damage_of(path, size_bytes)
+    told = damage_of(path, snapshot.size_bytes)
+    if told is None and file_digest(path, lambda done: None) != snapshot.sha256:
+        told = "was changed since it was saved"
     if told is not None:
         raise TamperedError(
             f"the snapshot's file {path.name} {told}",
@@ -198,12 +202,3 @@ def _same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    sync_folder(path.parent)

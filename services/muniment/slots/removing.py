@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import structlog
 
@@ -17,13 +16,11 @@ from muniment.kit.files import sync_folder
 from muniment.kit.store import Once, Store, Writer
 from muniment.slots import snapshots
 from muniment.slots.places import PLAIN_SUFFIX, SEALED_SUFFIX, Places
+from muniment.slots.writing import write
 from muniment.v1 import slots_pb2, store_pb2
 
 __all__ = ["Remover"]
 
-T = TypeVar("T")
-
-_WRITTEN_BY = "slots"
 _LONGEST_SAVE_NS = 1800 * 1_000_000_000
 _SUFFIXES = ("", SEALED_SUFFIX, PLAIN_SUFFIX)
 
@@ -40,12 +37,13 @@ class Remover:
     """The folders of the server of that name; ours alone where it is known no more."""
 
     async def remove(self, snapshot_id: str) -> None:
-        """Remove a snapshot.
+        """Remove a snapshot. One that its server may be writing yet is looked for again.
 
         Raises:
             NotFoundError: There is no such snapshot.
         """
-        await self._finish(await self._write(lambda writer: snapshots.leave(writer, snapshot_id)))
+        row = await write(self.store, lambda writer: snapshots.leave(writer, snapshot_id))
+        await self._finish(row)
 
     async def remove_once(
         self, call: CallContext, request: slots_pb2.DeleteSnapshotRequest
@@ -62,7 +60,7 @@ class Remover:
             return slots_pb2.DeleteSnapshotResponse(file_removed=is_here)
 
         once = Once(call, request, slots_pb2.DeleteSnapshotResponse, change, self.clock)
-        response = await self._write(once.run)
+        response = await write(self.store, once.run)
         faults.reach("slots.before_remove")
         await self.settle(is_start=False)
         return response
@@ -70,11 +68,7 @@ class Remover:
     async def discard(self, snapshot: slots_pb2.Snapshot, places: Places) -> None:
         """Take back a snapshot that was begun and came to nothing."""
         await asyncio.to_thread(_unlink, snapshot, places)
-        await self._write(lambda writer: snapshots.discard(writer, snapshot.snapshot_id))
-
-    async def abandon(self, snapshot_id: str) -> None:
-        """Have nothing to do with a snapshot that its server may be writing yet."""
-        await self._finish(await self._write(lambda writer: snapshots.leave(writer, snapshot_id)))
+        await write(self.store, lambda writer: snapshots.discard(writer, snapshot.snapshot_id))
 
     async def settle(self, *, is_start: bool) -> None:
         """Finish what was cut short: what was leaving, goes; at the start what was begun, too."""
@@ -91,7 +85,7 @@ class Remover:
                 await self._finish(row)
             elif is_start:
                 _log.info("a snapshot that was cut short is removed", id=row.snapshot.snapshot_id)
-                await self.abandon(row.snapshot.snapshot_id)
+                await self.remove(row.snapshot.snapshot_id)
 
     async def _finish(self, row: store_pb2.StoredSnapshot) -> None:
         snapshot = row.snapshot
@@ -99,10 +93,7 @@ class Remover:
         # Until then the server may write the file anew, and it is looked for again.
         written_by = snapshot.created_at.ToNanoseconds() + _LONGEST_SAVE_NS
         if row.was_whole or written_by < self.clock.now_ns():
-            await self._write(lambda writer: snapshots.discard(writer, snapshot.snapshot_id))
-
-    async def _write(self, change: Callable[[Writer], T]) -> T:
-        return await asyncio.wrap_future(self.store.write(change, written_by=_WRITTEN_BY))
+            await write(self.store, lambda writer: snapshots.discard(writer, snapshot.snapshot_id))
 
 
 def _take_back(snapshot: slots_pb2.Snapshot, places: Places) -> None:

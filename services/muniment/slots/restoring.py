@@ -14,8 +14,7 @@ from pathlib import Path
 from muniment.kit import faults
 from muniment.kit.clock import Clock
 from muniment.kit.context import CallContext
-from muniment.kit.errors import InvalidArgumentError, PreconditionError, TamperedError
-from muniment.kit.files import file_digest
+from muniment.kit.errors import InvalidArgumentError, PreconditionError
 from muniment.kit.store import Store
 from muniment.slots import snapshots
 from muniment.slots.answers import count_in, milliseconds_in
@@ -24,7 +23,7 @@ from muniment.slots.chains import TokenChain
 from muniment.slots.contents import Held
 from muniment.slots.failures import Refused
 from muniment.slots.knowing import Knowledge
-from muniment.slots.places import PLAIN_SUFFIX, Places, file_trouble, require_file
+from muniment.slots.places import PLAIN_SUFFIX, Places, file_trouble, require_whole
 from muniment.slots.sealing import unseal_file
 from muniment.slots.told import ToldSlot
 from muniment.slots.watching import RestoreWatch
@@ -153,13 +152,7 @@ def _prepare(row: store_pb2.StoredSnapshot, places: Places) -> tuple[str, list[P
     """
     snapshot = row.snapshot
     kept = places.folder / snapshot.file_name
-    require_file(kept, snapshot.size_bytes)
-    if file_digest(kept, lambda done: None) != snapshot.sha256:
-        raise TamperedError(
-            f"the snapshot's file {kept.name} was changed since it was saved",
-            reason="SNAPSHOT_DAMAGED",
-            fix="use another snapshot; `muniment slots snapshots` lists them",
-        )
+    require_whole(kept, snapshot)
     if not snapshot.is_sealed:
         offered = places.offer(kept)
         return kept.name, [] if offered is None else [offered]

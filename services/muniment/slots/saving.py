@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from muniment.kit import faults
 from muniment.kit.clock import Clock, timestamp
@@ -29,15 +29,12 @@ from muniment.slots.retention import Retention
 from muniment.slots.save_files import SaveFile, read_save_file
 from muniment.slots.sealing import FILE_KEY_BYTES, seal_file
 from muniment.slots.told import ToldSlot
+from muniment.slots.writing import write
 from muniment.v1 import slots_pb2
 
 __all__ = ["Saver"]
 
-_WRITTEN_BY = "slots"
 _SUFFIX = ".slot"
-
-
-T = TypeVar("T")
 
 
 class _NotYetError(Exception):
@@ -85,7 +82,7 @@ class Saver:
         async with backend.turn(call.slot_id):
             once = self._once(call, request, _not_yet)
             with suppress(_NotYetError):
-                return await asyncio.wrap_future(self.store.write(once.run))
+                return await write(self.store, once.run)
             found = await backend.ready()
             backend.check_slot(call.slot_id, found)
             told = await backend.idle_slot(call.slot_id)
@@ -93,13 +90,13 @@ class Saver:
                 raise _empty(call.slot_id)
             await self._require_room(backend, found, told)
             draft, key = self._draft(backend, call, found)
-            snapshot = await self._write(lambda writer: snapshots.begin(writer, draft, key))
+            snapshot = await write(self.store, lambda writer: snapshots.begin(writer, draft, key))
             faults.reach("slots.before_save")
             try:
                 response = await self._saved(backend, call, request, snapshot, key, began)
             except (Dropped, SlowServer):
                 # A server that is still at it may finish the file later.
-                await self.remover.abandon(snapshot.snapshot_id)
+                await self.remover.remove(snapshot.snapshot_id)
                 raise
             except BaseException:
                 await asyncio.shield(self.remover.discard(snapshot, self.places(backend)))
@@ -141,7 +138,7 @@ class Saver:
                 removed_snapshot_ids=leaving,
             )
 
-        response = await self._write(self._once(call, request, change).run)
+        response = await write(self.store, self._once(call, request, change).run)
         for snapshot_id in response.removed_snapshot_ids:
             with suppress(NotFoundError):  # Somebody else was quicker.
                 await self.remover.remove(snapshot_id)
@@ -249,9 +246,6 @@ class Saver:
         change: Callable[[Writer], slots_pb2.SaveSnapshotResponse],
     ) -> Once[slots_pb2.SaveSnapshotResponse]:
         return Once(call, request, slots_pb2.SaveSnapshotResponse, change, self.clock)
-
-    async def _write(self, change: Callable[[Writer], T]) -> T:
-        return await asyncio.wrap_future(self.store.write(change, written_by=_WRITTEN_BY))
 
 
 def _not_yet(writer: Writer) -> slots_pb2.SaveSnapshotResponse:

@@ -12,7 +12,7 @@ from muniment.kit.files import file_digest, sync_folder
 from muniment.kit.randomness import Randomness
 from muniment.kit.store import Store
 from muniment.slots import snapshots
-from muniment.slots.places import SEALED_SUFFIX, require_file
+from muniment.slots.places import SEALED_SUFFIX, require_whole
 from muniment.slots.sealing import FILE_KEY_BYTES, seal_file
 from muniment.v1 import slots_pb2, store_pb2
 
@@ -44,9 +44,7 @@ def _seal(store: Store, folder: Path, row: store_pb2.StoredSnapshot, key: bytes)
     sealed = folder / f"{snapshot.file_name}{SEALED_SUFFIX}"
     sealed.unlink(missing_ok=True)
     try:
-        require_file(plain, snapshot.size_bytes)
-        if file_digest(plain, lambda done: None) != snapshot.sha256:
-            return
+        require_whole(plain, snapshot)
     except TamperedError:
         return
     seal_file(plain, sealed, key)
