@@ -38,14 +38,17 @@ from muniment.kit.maintenance import MaintenanceServicer
 from muniment.kit.metrics import Metrics
 from muniment.kit.paths import Home
 from muniment.kit.settings import Settings, explain, load_settings
+from muniment.kit.store import Store
 from muniment.v1 import common_pb2, common_pb2_grpc, maintenance_pb2, maintenance_pb2_grpc
 
 __all__ = [
     "CANNOT_START",
     "THREAD_SWITCH_SECONDS",
     "Service",
+    "described",
     "forget_failure",
     "free_socket",
+    "limits_in",
     "pseudonym_of",
     "run_process",
     "serve",
@@ -78,6 +81,27 @@ class Service:
     """What keeps its store, where it has one."""
     stopping: Callable[[], None] = lambda: None
     """Called when it begins to drain: lets go who waits for what may never come."""
+
+
+def limits_in(*modules: ModuleType) -> dict[str, int]:
+    """The named numbers of the modules, as callers are told them."""
+    return {
+        name.lower(): value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, int)
+    }
+
+
+def described(store: Store, index_position: int) -> common_pb2.StoreDescription:
+    """What callers are told of a store."""
+    return common_pb2.StoreDescription(
+        path=str(store.path),
+        schema_version=store.schema.version,
+        change_position=store.position,
+        index_position=index_position,
+        size_bytes=store.size_bytes(),
+    )
 
 
 class _DescribeServicer(common_pb2_grpc.DescribeServiceServicer):

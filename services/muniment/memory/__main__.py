@@ -22,7 +22,7 @@ from muniment.kit.opener import StoreOpener
 from muniment.kit.paths import Home
 from muniment.kit.progress import Report
 from muniment.kit.randomness import SystemRandomness
-from muniment.kit.server import Service, run_process, serve
+from muniment.kit.server import Service, described, limits_in, run_process, serve
 from muniment.kit.settings import Settings
 from muniment.kit.store import Store
 from muniment.kit.store.bell import CommitBell
@@ -46,7 +46,6 @@ from muniment.memory.schema import SCHEMA
 from muniment.memory.service import MemoryServicer
 from muniment.memory.verification import MemoryChecks
 from muniment.v1 import (
-    common_pb2,
     memory_pb2,
     memory_pb2_grpc,
     records_pb2,
@@ -180,15 +179,6 @@ def _service(
     maintenance: MaintenanceServicer,
     stopping: Callable[[], None],
 ) -> Service:
-    def describe_store() -> common_pb2.StoreDescription:
-        return common_pb2.StoreDescription(
-            path=str(store.path),
-            schema_version=store.schema.version,
-            change_position=store.position,
-            index_position=index.progress.position,
-            size_bytes=store.size_bytes(),
-        )
-
     def register(server: grpc.aio.Server) -> None:
         memory_pb2_grpc.add_MemoryServiceServicer_to_server(servicer, server)
         records_pb2_grpc.add_RecordsServiceServicer_to_server(records, server)
@@ -201,13 +191,8 @@ def _service(
         ),
         register=register,
         stopping=stopping,
-        limits={
-            name.lower(): value
-            for module in (limits, record_limits)
-            for name, value in vars(module).items()
-            if isinstance(value, int)
-        },
-        describe_store=describe_store,
+        limits=limits_in(limits, record_limits),
+        describe_store=lambda: described(store, index.progress.position),
         maintenance=maintenance,
     )
 

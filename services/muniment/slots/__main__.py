@@ -16,7 +16,7 @@ from muniment.kit.maintenance import Keeping, MaintenanceServicer
 from muniment.kit.opener import StoreOpener
 from muniment.kit.paths import Home
 from muniment.kit.randomness import SystemRandomness
-from muniment.kit.server import Service, run_process, serve
+from muniment.kit.server import Service, described, limits_in, run_process, serve
 from muniment.kit.settings import Settings
 from muniment.kit.store import Store
 from muniment.kit.store.disk import SystemDisk
@@ -36,7 +36,7 @@ from muniment.slots.sealing_up import seal_up
 from muniment.slots.service import SlotsServicer
 from muniment.slots.verification import SlotChecks
 from muniment.slots.watching import RestoreWatch
-from muniment.v1 import common_pb2, slots_pb2, slots_pb2_grpc
+from muniment.v1 import slots_pb2, slots_pb2_grpc
 
 _PAUSE_SECONDS = 20.0
 
@@ -119,15 +119,6 @@ def _snapshot_folder(home: Home, settings: Settings) -> Path:
 
 
 def _service(servicer: SlotsServicer, store: Store) -> Service:
-    def describe_store() -> common_pb2.StoreDescription:
-        return common_pb2.StoreDescription(
-            path=str(store.path),
-            schema_version=store.schema.version,
-            change_position=store.position,
-            index_position=store.position,
-            size_bytes=store.size_bytes(),
-        )
-
     def register(server: grpc.aio.Server) -> None:
         slots_pb2_grpc.add_SlotsServiceServicer_to_server(servicer, server)
 
@@ -136,10 +127,8 @@ def _service(servicer: SlotsServicer, store: Store) -> Service:
         name=SLOTS_STORE.service,
         contracts=(slots_pb2.DESCRIPTOR.services_by_name["SlotsService"].full_name,),
         register=register,
-        limits={
-            name.lower(): value for name, value in vars(limits).items() if isinstance(value, int)
-        },
-        describe_store=describe_store,
+        limits=limits_in(limits),
+        describe_store=lambda: described(store, store.position),
         maintenance=MaintenanceServicer(lambda tenant_id: keeping),
     )
 
