@@ -7,19 +7,13 @@ from typing import Annotated
 
 import typer
 
+from muniment.cli.groups import command_group
 from muniment.cli.output import Json, print_json, print_table
 from muniment.kit.paths import Home
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The host's settings.", invoke_without_command=True, rich_markup_mode=None)
-
-
-@app.callback()
-def _config(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-        raise typer.Exit
+app = command_group("The host's settings.")
 
 
 @app.command()

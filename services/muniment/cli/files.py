@@ -10,10 +10,10 @@ from typing import BinaryIO
 
 import typer
 
-from muniment.kit.errors import PreconditionError
+from muniment.kit.errors import InvalidArgumentError, PreconditionError
 from muniment.kit.files import replacing_file
 
-__all__ = ["PIPE", "readable", "unusable", "writable"]
+__all__ = ["PIPE", "not_utf8", "readable", "unusable", "writable"]
 
 PIPE = "-"
 """Names standard input or output."""
@@ -51,6 +51,16 @@ def readable(file: str) -> Iterator[tuple[BinaryIO, int]]:
             yield source, Path(file).stat().st_size
     except OSError as error:
         raise unusable(file, error) from error
+
+
+def not_utf8(position: int, field: str) -> InvalidArgumentError:
+    """The error that a text is none."""
+    return InvalidArgumentError(
+        f"is not UTF-8 at position {position}",
+        reason="CONTENT_NOT_UTF8",
+        field=field,
+        fix="convert it first, with iconv for example",
+    )
 
 
 def unusable(file: str, error: OSError) -> PreconditionError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from muniment.cli.groups import command_group
 from muniment.cli.output import Json, print_json, print_text, progress
 from muniment.kit.errors import NotFoundError, PreconditionError
 from muniment.kit.paths import Home
@@ -16,16 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "open_shelf"]
 
-app = typer.Typer(
-    help="The key of the home's stores.", invoke_without_command=True, rich_markup_mode=None
-)
-
-
-@app.callback()
-def _key(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-        raise typer.Exit
+app = command_group("The key of the home's stores.")
 
 
 @app.command()

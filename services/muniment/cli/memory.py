@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from muniment.cli.files import not_utf8
 from muniment.cli.output import (
     Json,
     counted,
@@ -18,13 +19,13 @@ from muniment.cli.output import (
     print_warning,
     to_the_second,
 )
-from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.paths import Home
 
 if TYPE_CHECKING:
     from muniment.cli.answers import Asker, Listed
 
 __all__ = [
+    "OwnSession",
     "Project",
     "commit",
     "episodes",
@@ -48,6 +49,15 @@ Project = Annotated[
         help="A folder of the project.",
     ),
 ]
+OwnSession = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        metavar="ID",
+        envvar=["MUNIMENT_SESSION", "SAKUR4_SESSION"],
+        help="The session that it belongs to.",
+    ),
+]
 Session = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="Only what belongs to this session.")
 ]
@@ -65,15 +75,7 @@ def commit(
     tool_name: Annotated[
         str | None, typer.Option("--tool-name", metavar="NAME", help="Which tool's result it is.")
     ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            "--session",
-            metavar="ID",
-            envvar=["MUNIMENT_SESSION", "SAKUR4_SESSION"],
-            help="The session that it belongs to.",
-        ),
-    ] = None,
+    session: OwnSession = None,
     corrects: Annotated[
         str | None,
         typer.Option("--corrects", metavar="EPISODE_ID", help="The episode that it corrects."),
@@ -341,7 +343,7 @@ def _standard_input() -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise _not_utf8(error.start) from error
+        raise not_utf8(error.start, "content") from error
 
 
 def _utf8(text: str) -> str:
@@ -349,14 +351,5 @@ def _utf8(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise _not_utf8(error.start) from error
+        raise not_utf8(error.start, "content") from error
     return text
-
-
-def _not_utf8(position: int) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"is not UTF-8 at position {position}",
-        reason="CONTENT_NOT_UTF8",
-        field="content",
-        fix="convert it first, with iconv for example",
-    )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
 from muniment.cli import (
     records_documents,
     records_entities,
@@ -13,21 +11,11 @@ from muniment.cli import (
     records_search,
     records_transfer,
 )
+from muniment.cli.groups import command_group
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="What agents keep by name: entities, states, references, and the journal.",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def _records(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-        raise typer.Exit
+app = command_group("What agents keep by name: entities, states, references, and the journal.")
 
 
 _COMMANDS: dict[str, Callable[..., None]] = {

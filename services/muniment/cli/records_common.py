@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muniment.cli.files import PIPE
+from muniment.cli.files import PIPE, not_utf8
 from muniment.cli.output import print_text, printable, to_the_second
 from muniment.kit.errors import InvalidArgumentError
 
@@ -74,7 +74,7 @@ def _text(given: str | None) -> str:
     try:
         given.encode()
     except UnicodeEncodeError as error:
-        raise _not_utf8(error.start) from error
+        raise not_utf8(error.start, "body") from error
     return given
 
 
@@ -115,16 +115,7 @@ def utf8_text(raw: bytes, *, field: str = "body") -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise _not_utf8(error.start, field) from error
-
-
-def _not_utf8(position: int, field: str = "body") -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"is not UTF-8 at position {position}",
-        reason="CONTENT_NOT_UTF8",
-        field=field,
-        fix="convert it first, with iconv for example",
-    )
+        raise not_utf8(error.start, field) from error
 
 
 def compact(value: Any) -> str:

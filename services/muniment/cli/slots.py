@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muniment.cli.files import PIPE, readable
-from muniment.cli.memory import Project
+from muniment.cli.groups import command_group
+from muniment.cli.memory import OwnSession, Project
 from muniment.cli.output import (
     Json,
     counted,
@@ -30,33 +31,13 @@ __all__ = ["app"]
 
 _MIB = 1024**2
 
-app = typer.Typer(
-    help="Inference servers: what they can do, their slots, and snapshots of these.",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
+app = command_group("Inference servers: what they can do, their slots, and snapshots of these.")
 
 Server = Annotated[
     str | None,
     typer.Option("--server", metavar="NAME", help="Which server [default: the usual one]."),
 ]
-Session = Annotated[
-    str | None,
-    typer.Option(
-        "--session",
-        metavar="ID",
-        envvar=["MUNIMENT_SESSION", "SAKUR4_SESSION"],
-        help="The session that it belongs to.",
-    ),
-]
 SlotId = Annotated[int, typer.Option("--slot", metavar="N", min=0, help="The server's slot.")]
-
-
-@app.callback()
-def _slots(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-        raise typer.Exit
 
 
 @app.command()
@@ -101,7 +82,7 @@ def probe(context: typer.Context, server: Server = None, json: Json = False) -> 
 @app.command()
 def snapshot(
     context: typer.Context,
-    session: Session = None,
+    session: OwnSession = None,
     slot: SlotId = 0,
     server: Server = None,
     project: Project = Path(),
@@ -130,7 +111,7 @@ def restore(
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="A snapshot's file, its bare name, or its id.")
     ],
-    session: Session = None,
+    session: OwnSession = None,
     slot: SlotId = 0,
     server: Annotated[
         str | None,
