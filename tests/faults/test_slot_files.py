@@ -197,7 +197,13 @@ async def test_file_that_nobody_saved(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/hostname", "../../{name}", "..", "/", "{folder}/../{name}", "a/{name}", "\0", ""]
+    "path",
+    [
+        *("/etc/hostname", "../../{name}", "..", "/", "{folder}/../{name}", "a/{name}", ""),
+        *("\0", "/a\0/b", "{folder}/\0", "snap_\0"),
+        *("a" * 5000, "/" + "a" * 5000 + "/b", "snap_" + "a" * 5000),
+    ],
+    ids=lambda path: repr(path[:20]),
 )
 async def test_path_outside_the_folder(scene: Scene, path: str) -> None:
     kept = file_of(scene.saved)
@@ -207,7 +213,14 @@ async def test_path_outside_the_folder(scene: Scene, path: str) -> None:
         await call
     assert caught.value.field == "path"
     assert caught.value.fix
+    assert len(caught.value.message) < 500
     await scene.requires_peace()
+
+
+@pytest.mark.parametrize("name", ["\0", "snap_nothing", "a" * 5000], ids=lambda name: name[:9])
+async def test_deleting_what_there_is_not(scene: Scene, name: str) -> None:
+    error = await refused(scene.caller.delete(name), "SNAPSHOT_UNKNOWN")
+    assert error.field == "snapshot_id"
 
 
 async def test_other_files_in_the_servers_folder_stay(scene: Scene) -> None:

@@ -97,7 +97,7 @@ async def test_deleted_snapshot_and_its_file_are_gone(
 ) -> None:
     Conversation(server).send()
     saved = (await caller.save()).snapshot
-    assert await caller.delete(saved.snapshot_id)
+    assert (await caller.delete(saved.snapshot_id)).file_removed
     assert not await caller.snapshots()
     assert not file_of(saved).exists()
     await refused(caller.restore(saved.file_path), "SNAPSHOT_UNKNOWN")

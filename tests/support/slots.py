@@ -68,7 +68,7 @@ async def a_slots(home: Home, **settings: Any) -> AsyncIterator[None]:
                 remover=remover,
                 places=backends.places,
             ),
-            restorer=Restorer(store, clock, watch, knowledge, backends.places),
+            restorer=Restorer(store, clock, watch, knowledge, backends.places, remover.turns),
             remover=remover,
             prober=Prober(clock, randomness, knowledge, backends.places),
         )

@@ -104,9 +104,11 @@ class SlotsCaller:
             self.stub.SaveSnapshot, slots_pb2.SaveSnapshotRequest(), self._writing(key)
         )
 
-    async def restore(self, path: str) -> slots_pb2.RestoreSnapshotResponse:
+    async def restore(
+        self, path: str, *, server: str | None = None
+    ) -> slots_pb2.RestoreSnapshotResponse:
         """Restore a snapshot into the slot."""
-        request = slots_pb2.RestoreSnapshotRequest(path=path)
+        request = slots_pb2.RestoreSnapshotRequest(path=path, server=server)
         return await self._call(self.stub.RestoreSnapshot, request)
 
     async def snapshots(self) -> Sequence[slots_pb2.Snapshot]:
@@ -119,10 +121,10 @@ class SlotsCaller:
         request = slots_pb2.ListSnapshotsRequest()
         return (await self._call(self.stub.ListSnapshots, request)).snapshots
 
-    async def delete(self, snapshot_id: str) -> bool:
-        """Forget a snapshot; whether its file is removed."""
+    async def delete(self, snapshot_id: str) -> slots_pb2.DeleteSnapshotResponse:
+        """Forget a snapshot."""
         request = slots_pb2.DeleteSnapshotRequest(snapshot_id=snapshot_id)
-        return (await self._call(self.stub.DeleteSnapshot, request, self._writing())).file_removed
+        return await self._call(self.stub.DeleteSnapshot, request, self._writing())
 
     async def _call(
         self,
@@ -201,6 +203,10 @@ class SlotsHome:
                 keeping.cancel()
             code = keeper.stop()
         assert code == 0, self._log.read_text()
+
+    def log_text(self) -> str:
+        """What all its services have written."""
+        return self._log.read_text()
 
     @property
     def _log(self) -> Path:

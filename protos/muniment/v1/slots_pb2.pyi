@@ -766,7 +766,9 @@ class Snapshot(_message.Message):
     is_sealed: _builtins.bool
     """The file is encrypted."""
     damage: _builtins.str
-    """The file is gone, or has another size than was saved. Present in lists."""
+    """The file is gone, has another size than was saved, or is not sealed though the home is.
+    Present in lists.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -1015,17 +1017,23 @@ class DeleteSnapshotResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FILE_REMOVED_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     file_removed: _builtins.bool
-    """False where the file is out of reach and stays."""
+    """Nothing of it is left. False where the file is out of reach or cannot be removed, and stays."""
+    note: _builtins.str
+    """Why it stays, where it does. One that could not be removed is tried again."""
     def __init__(
         self,
         *,
         file_removed: _builtins.bool = ...,
+        note: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_note", b"_note", "note", b"note"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["file_removed", b"file_removed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_note", b"_note", "file_removed", b"file_removed", "note", b"note"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__note: _TypeAlias = _typing.Literal["note"]  # noqa: Y015
+    _WhichOneofArgType__note: _TypeAlias = _typing.Literal["_note", b"_note"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__note) -> _WhichOneofReturnType__note | None: ...
 
 Global___DeleteSnapshotResponse: _TypeAlias = DeleteSnapshotResponse  # noqa: Y015

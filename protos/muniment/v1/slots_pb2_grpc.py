@@ -166,7 +166,7 @@ class SlotsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSnapshot(self, request, context):
-        """Forgets a snapshot and removes its file, where it can be reached.
+        """Forgets a snapshot and removes its file, where it can be reached; waits for its restores.
         Idempotent by the context's key. Deadline class: slot. Errors: NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -89,7 +89,7 @@ class SlotsServiceStub:
     Effect: none. Deadline class: read.
     """
     DeleteSnapshot: _grpc.UnaryUnaryMultiCallable[_slots_pb2.DeleteSnapshotRequest, _slots_pb2.DeleteSnapshotResponse]
-    """Forgets a snapshot and removes its file, where it can be reached.
+    """Forgets a snapshot and removes its file, where it can be reached; waits for its restores.
     Idempotent by the context's key. Deadline class: slot. Errors: NOT_FOUND.
     """
 
@@ -146,7 +146,7 @@ class SlotsServiceAsyncStub(SlotsServiceStub):
     Effect: none. Deadline class: read.
     """
     DeleteSnapshot: _aio.UnaryUnaryMultiCallable[_slots_pb2.DeleteSnapshotRequest, _slots_pb2.DeleteSnapshotResponse]  # type: ignore[assignment]
-    """Forgets a snapshot and removes its file, where it can be reached.
+    """Forgets a snapshot and removes its file, where it can be reached; waits for its restores.
     Idempotent by the context's key. Deadline class: slot. Errors: NOT_FOUND.
     """
 
@@ -254,7 +254,7 @@ class SlotsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _slots_pb2.DeleteSnapshotRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_slots_pb2.DeleteSnapshotResponse, _abc.Awaitable[_slots_pb2.DeleteSnapshotResponse]]:
-        """Forgets a snapshot and removes its file, where it can be reached.
+        """Forgets a snapshot and removes its file, where it can be reached; waits for its restores.
         Idempotent by the context's key. Deadline class: slot. Errors: NOT_FOUND.
         """
 

@@ -889,7 +889,7 @@ class StoredSnapshot(_message.Message):
     order: _builtins.int
     """Place in the order of saves."""
     was_whole: _builtins.bool
-    """It is leaving, and its file was whole: nobody writes that any more."""
+    """It is leaving, and its file was whole or its save is over: nobody writes that any more."""
     @_builtins.property
     def snapshot(self) -> _slots_pb2.Snapshot: ...
     def __init__(

@@ -178,8 +178,10 @@ def delete(
     if json:
         print_json(told)
         return
-    stays = "" if told["file_removed"] else "; its file is out of reach and stays with the server"
-    print_text(f"{snapshot_id} is gone{stays}")
+    if told["note"] is None:
+        print_text(f"{snapshot_id} is gone")
+    else:
+        print_text(f"{snapshot_id} is listed no more; {told['note']}")
 
 
 @app.command()
@@ -310,7 +312,7 @@ def _slot_row(told: dict[str, Any]) -> list[str]:
 def _snapshot_row(told: dict[str, Any]) -> list[str]:
     note = told.get("damage", "")
     if told["file_path"] is None:
-        note = "where the server writes"
+        note = note or "where the server writes"
     elif not note and told["restore_worth"]:
         worth = told["restore_worth"][-1]
         note = f"last restore: {worth['reused_tokens']} of {worth['prompt_tokens']} reused"

@@ -111,7 +111,11 @@ class Slots:
         async with self._clients() as clients:
             context = replace(_NOBODY, idempotency_key=_key())
             response = await slots.delete_snapshot(clients, context, snapshot_id)
-        return {"snapshot_id": snapshot_id, "file_removed": response.file_removed}
+        return {
+            "snapshot_id": snapshot_id,
+            "file_removed": response.file_removed,
+            "note": response.note if response.HasField("note") else None,
+        }
 
     async def count(
         self, texts: Sequence[str], *, server: str | None, exact: bool

@@ -73,7 +73,7 @@ async def _serve(home: Home, settings: Settings) -> None:
                 remover=remover,
                 places=backends.places,
             ),
-            restorer=Restorer(store, clock, watch, knowledge, backends.places),
+            restorer=Restorer(store, clock, watch, knowledge, backends.places, remover.turns),
             remover=remover,
             prober=prober,
         )

@@ -42,6 +42,11 @@ class ServerAddress:
     variable_key: str = ""
 
     @property
+    def folder_setting(self) -> str:
+        """The setting that names its save folder."""
+        return "llama_save_folder" if self.name == USUAL else f"servers.{self.name}.save_folder"
+
+    @property
     def socket(self) -> str | None:
         """The unix socket that it listens on, where it does."""
         return "/" + self.url.removeprefix(_UNIX).lstrip("/") if self._is_unix else None

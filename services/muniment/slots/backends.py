@@ -9,7 +9,7 @@ from muniment.kit.clock import Clock
 from muniment.kit.errors import NotFoundError
 from muniment.slots.addresses import ServerAddress
 from muniment.slots.backend import Backend
-from muniment.slots.failures import NoServer
+from muniment.slots.failures import NoServer, printable
 from muniment.slots.places import Places
 
 __all__ = ["Backends"]
@@ -49,7 +49,7 @@ class Backends:
             return next(iter(self))
         if name not in self._backends:
             raise NotFoundError(
-                f"no inference server is called {name}",
+                f"no inference server is called {printable(name)}",
                 reason="SERVER_UNKNOWN",
                 field="server",
                 fix=f"use one of {', '.join(self._backends)}",
@@ -59,9 +59,16 @@ class Backends:
     def places(self, backend: Backend) -> Places:
         """The folders of its save files."""
         named = backend.address.save_folder
-        return Places(self.folder, Path(named).expanduser() if named else None)
+        return Places(self.folder, _expanded(named) if named else None)
 
     def places_of(self, name: str) -> Places:
         """The same by name; our folder alone for a server that is configured no more."""
         backend = self._backends.get(name)
         return Places(self.folder, None) if backend is None else self.places(backend)
+
+
+def _expanded(named: str) -> Path:
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # Of a user that there is not: it is not absolute, then.
+        return Path(named)

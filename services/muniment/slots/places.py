@@ -22,6 +22,7 @@ from muniment.kit.errors import (
     TamperedError,
 )
 from muniment.kit.files import copy_file, file_digest, sync_file, sync_folder
+from muniment.slots.failures import printable
 from muniment.v1 import slots_pb2
 
 __all__ = [
@@ -30,8 +31,13 @@ __all__ = [
     "Places",
     "damage_of",
     "file_trouble",
+    "kept_path",
+    "recorded_folder",
     "require_whole",
 ]
+
+_FOLDER_NAME = "snapshots"
+"""Of our folder, beside the store, where the settings name no other."""
 
 SEALED_SUFFIX = ".sealed"
 """Of a sealed file, behind the name that the server gave it."""
@@ -49,21 +55,51 @@ class Places:
     server_folder: Path | None
     """The server's, as it is seen from here; None where nobody told."""
 
+    def out_of_reach(self) -> str | None:
+        """Why the server's files cannot be used from here, as said of the setting; None if so."""
+        folder = self.server_folder
+        if folder is None:
+            return "is not set"
+        if not folder.is_absolute():
+            return f"is {printable(str(folder))}, which is not absolute"
+        try:
+            found = folder.stat()
+        except (OSError, ValueError):
+            return f"is {printable(str(folder))}, which is no folder that this user can see"
+        if not stat.S_ISDIR(found.st_mode):
+            return f"is {folder}, which is no folder"
+        # In a sticky folder others' files cannot be removed.
+        is_sticky = found.st_mode & stat.S_ISVTX and os.getuid() not in {0, found.st_uid}
+        if is_sticky or not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            return f"is {folder}, from which this user cannot take files"
+        return None
+
+    def in_reach(self) -> list[Path]:
+        """The folders in which files of ours can be found and removed, the server's first."""
+        if self.server_folder is None or self.out_of_reach() is not None or self.is_shared():
+            return [self.folder]
+        return [self.server_folder, self.folder]
+
     def written(self, name: str) -> Path | None:
         """Where the server has put the file, or None where that is out of reach."""
-        for folder in (self.server_folder, self.folder):
-            if folder is not None and is_file(folder / name):
+        for folder in self.in_reach():
+            if is_file(folder / name):
                 return folder / name
         return None
+
+    def clear(self, name: str) -> None:
+        """Remove what is left of an earlier file of that name, which is ours to use again."""
+        for folder in self.in_reach():
+            (folder / name).unlink(missing_ok=True)
 
     def is_shared(self) -> bool:
         """Whether the server writes into our folder."""
         return self.server_folder is None or _same(self.server_folder, self.folder)
 
-    def keep(self, written: Path) -> Path:
-        """Put the file that the server wrote into our folder, if it is not there; durable."""
-        kept = self.folder / written.name
-        if written != kept and not _same(written, kept):
+    def keep(self, written: Path, name: str) -> Path:
+        """Have the file in our folder under that name; durable."""
+        kept = self.folder / name
+        if written != kept:
             move_file(written, kept)
         with suppress(PermissionError):  # It is of the server's user, who may leave it to us.
             kept.chmod(0o600)
@@ -197,8 +233,30 @@ def damage_of(path: Path, size_bytes: int) -> str | None:
     return None if size == size_bytes else f"has {size} bytes and had {size_bytes}"
 
 
+def kept_path(snapshot: slots_pb2.Snapshot, folder: Path, store_folder: Path) -> Path:
+    """Its file: in our folder, or where it was kept before another folder was made ours."""
+    kept = folder / snapshot.file_name
+    before = recorded_folder(snapshot, store_folder)
+    if before is None or is_file(kept) or not is_file(before / snapshot.file_name):
+        return kept
+    return before / snapshot.file_name
+
+
+def recorded_folder(snapshot: slots_pb2.Snapshot, store_folder: Path) -> Path | None:
+    """The folder that the file was put into; None where it has none, or it is another home's.
+
+    A home that is a copy of another one, or was restored from its backup, knows of its files.
+    """
+    if not snapshot.HasField("file_path"):
+        return None
+    folder = Path(snapshot.file_path).parent
+    store = folder.parent / store_folder.name
+    is_others = folder.name == _FOLDER_NAME and store.is_dir() and not _same(store, store_folder)
+    return None if is_others else folder
+
+
 def _same(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
-    except OSError:
+    except (OSError, ValueError):  # A name with a zero byte is none.
         return False

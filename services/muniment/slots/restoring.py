@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import structlog
 
 from muniment.kit import faults
 from muniment.kit.clock import Clock
 from muniment.kit.context import CallContext
-from muniment.kit.errors import InvalidArgumentError, PreconditionError
+from muniment.kit.errors import InvalidArgumentError, MunimentError, PreconditionError
 from muniment.kit.store import Store
 from muniment.slots import snapshots
 from muniment.slots.answers import count_in, milliseconds_in
@@ -23,15 +25,24 @@ from muniment.slots.chains import TokenChain
 from muniment.slots.contents import Held
 from muniment.slots.failures import Refused
 from muniment.slots.knowing import Knowledge
-from muniment.slots.places import PLAIN_SUFFIX, Places, file_trouble, require_whole
+from muniment.slots.places import (
+    PLAIN_SUFFIX,
+    Places,
+    file_trouble,
+    kept_path,
+    require_whole,
+)
 from muniment.slots.sealing import unseal_file
 from muniment.slots.told import ToldSlot
+from muniment.slots.turns import SnapshotTurns
 from muniment.slots.watching import RestoreWatch
 from muniment.v1 import slots_pb2, store_pb2
 
 __all__ = ["Restorer"]
 
 _ID_PREFIX = "snap_"
+
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -43,9 +54,10 @@ class Restorer:
     watch: RestoreWatch
     knowledge: Knowledge
     places: Callable[[Backend], Places]
+    turns: SnapshotTurns
 
     async def restore(
-        self, backend: Backend, call: CallContext, row: store_pb2.StoredSnapshot
+        self, backend: Backend, call: CallContext, snapshot_id: str
     ) -> slots_pb2.RestoreSnapshotResponse:
         """Load the snapshot into the call's slot.
 
@@ -53,15 +65,18 @@ class Restorer:
             MunimentError: It was not restored; a slot of a server that was not asked is as before.
         """
         began = self.clock.monotonic()
-        snapshot, places = row.snapshot, self.places(backend)
-        async with backend.turn(call.slot_id):
+        async with backend.turn(call.slot_id), self.turns.of(snapshot_id):
+            # It may have gone while its turn was waited for.
+            row = await asyncio.to_thread(self._find, snapshot_id)
+            snapshot = row.snapshot
+            _check_server(snapshot, backend)
             found = await backend.ready()
             backend.check_slot(call.slot_id, found)
             _check_fit(snapshot, found)
             before = await backend.idle_slot(call.slot_id)
-            chain = await asyncio.to_thread(self._chain, snapshot.snapshot_id)
+            chain = await asyncio.to_thread(self._chain, snapshot_id)
             notes = [*_strange(snapshot, call), *_overlap(backend, before, chain)]
-            async with self._offered(row, places) as name:
+            async with self._offered(row, self.places(backend), notes) as name:
                 faults.reach("slots.before_restore")
                 self.watch.end(backend.address.name, call.slot_id)
                 backend.book.forget(call.slot_id)
@@ -73,9 +88,11 @@ class Restorer:
                     reason="RESTORE_DIFFERS",
                     fix="send the whole prompt: the server evaluates what it does not have",
                 )
-            after = await backend.slot(call.slot_id)
-            if after is not None and not after.is_busy:
-                self._follow(backend, after, snapshot, chain)
+            # It is restored, even if the server does not say so again.
+            with suppress(MunimentError):
+                after = await backend.slot(call.slot_id)
+                if after is not None and not after.is_busy:
+                    self._follow(backend, after, snapshot, chain)
         known = await self.knowledge.of(backend.address.name, found.subject)
         notes.append(known.restore_outlook())
         return slots_pb2.RestoreSnapshotResponse(
@@ -103,7 +120,12 @@ class Restorer:
         with self.store.read() as reader:
             if path.startswith(_ID_PREFIX) and "." not in path and "/" not in path:
                 return snapshots.find(reader, path)
-            return snapshots.find_by_name(reader, places.name_in(path))
+            row = snapshots.find_by_path(reader, path)
+            return row or snapshots.find_by_name(reader, places.name_in(path))
+
+    def _find(self, snapshot_id: str) -> store_pb2.StoredSnapshot:
+        with self.store.read() as reader:
+            return snapshots.find(reader, snapshot_id)
 
     def _chain(self, snapshot_id: str) -> TokenChain | None:
         with self.store.read() as reader:
@@ -131,35 +153,42 @@ class Restorer:
         self.watch.begin(backend, after, snapshot.tokens, measured)
 
     @asynccontextmanager
-    async def _offered(self, row: store_pb2.StoredSnapshot, places: Places) -> AsyncIterator[str]:
+    async def _offered(
+        self, row: store_pb2.StoredSnapshot, places: Places, notes: list[str]
+    ) -> AsyncIterator[str]:
         """The name under which the server can read the file, once that is known to be whole."""
         if row.snapshot.place == slots_pb2.SNAPSHOT_PLACE_SERVER:
             yield row.snapshot.file_name
             return
+        kept = await asyncio.to_thread(kept_path, row.snapshot, places.folder, self.store.path)
         with file_trouble("the snapshot's file cannot be given to the server"):
-            name, passing = await asyncio.to_thread(_prepare, row, places)
+            name, lent = await asyncio.to_thread(_prepare, row, kept, places)
         try:
             yield name
         finally:
-            for path in passing:
-                await asyncio.shield(asyncio.to_thread(path.unlink, missing_ok=True))
+            if lent is not None:
+                try:
+                    await asyncio.shield(asyncio.to_thread(lent.unlink, missing_ok=True))
+                except OSError as error:
+                    # The next start of the service takes it back.
+                    stays = f"{lent}, which was lent to the server, stays: {error.strerror}"
+                    _log.warning(stays)
+                    notes.append(stays)
 
 
-def _prepare(row: store_pb2.StoredSnapshot, places: Places) -> tuple[str, list[Path]]:
+def _prepare(row: store_pb2.StoredSnapshot, kept: Path, places: Places) -> tuple[str, Path | None]:
     """Check the file, and put it where the server reads. Runs in a thread.
 
-    The name is what the server is asked for; the paths are removed afterwards.
+    The name is what the server is asked for; the path is removed afterwards.
     """
     snapshot = row.snapshot
-    kept = places.folder / snapshot.file_name
     require_whole(kept, snapshot)
     if not snapshot.is_sealed:
-        offered = places.offer(kept)
-        return kept.name, [] if offered is None else [offered]
+        return kept.name, places.offer(kept)
     plain = (places.server_folder or places.folder) / f"{kept.name}{PLAIN_SUFFIX}"
     plain.unlink(missing_ok=True)
     unseal_file(kept, plain, row.file_key)
-    return plain.name, [plain]
+    return plain.name, plain
 
 
 async def _ask(backend: Backend, slot_id: int, name: str) -> dict[str, object]:
@@ -172,6 +201,22 @@ async def _ask(backend: Backend, slot_id: int, name: str) -> dict[str, object]:
             fix="it may be of other cache types, or its file is gone from the server's folder;"
             " send the whole prompt instead",
         ) from error
+
+
+def _check_server(snapshot: slots_pb2.Snapshot, backend: Backend) -> None:
+    """Refuse a server that cannot have the file: what has its name there is another one.
+
+    Raises:
+        PreconditionError: Only another server has it.
+    """
+    name = backend.address.name
+    if snapshot.place == slots_pb2.SNAPSHOT_PLACE_SERVER and snapshot.server != name:
+        raise PreconditionError(
+            f"the snapshot's file lies with the server {snapshot.server}, and {name}"
+            " cannot have it",
+            reason="SERVER_OTHER",
+            fix=f"restore it there (`--server {snapshot.server}`), or save the slot again",
+        )
 
 
 def _check_fit(snapshot: slots_pb2.Snapshot, found: Found) -> None:

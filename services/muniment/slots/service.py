@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from muniment.slots.backend import Backend
 from muniment.slots.backends import Backends
 from muniment.slots.knowing import Knowledge
 from muniment.slots.limits import COUNT_LIMIT_BYTES, COUNT_LIMIT_TEXTS, MESSAGES_LIMIT_BYTES
-from muniment.slots.places import damage_of
+from muniment.slots.places import damage_of, kept_path
 from muniment.slots.probing import LONG_WORDS, Prober
 from muniment.slots.removing import Remover
 from muniment.slots.restoring import Restorer
@@ -128,11 +129,13 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
         saving = asyncio.ensure_future(self.saver.save(backend, call, request))
         response = await asyncio.shield(saving)
         backend.book.claim(call.slot_id, call.session_id)
-        found = await backend.ready()
-        known = await self.knowledge.of(backend.address.name, found.subject)
         told = slots_pb2.SaveSnapshotResponse()
         told.CopyFrom(response)
-        told.notes.append(known.restore_outlook())
+        # What is saved stays saved while the server is away.
+        with suppress(MunimentError):
+            found = await backend.ready()
+            known = await self.knowledge.of(backend.address.name, found.subject)
+            told.notes.append(known.restore_outlook())
         return told
 
     async def RestoreSnapshot(
@@ -142,7 +145,9 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
         named = self.backends.find(request.server)
         row = await asyncio.to_thread(self.restorer.find, request.path, self.backends.places(named))
         backend = self.backends.find(request.server or row.snapshot.server)
-        restoring = asyncio.ensure_future(self.restorer.restore(backend, call, row))
+        restoring = asyncio.ensure_future(
+            self.restorer.restore(backend, call, row.snapshot.snapshot_id)
+        )
         response = await asyncio.shield(restoring)
         backend.book.claim(call.slot_id, call.session_id)
         return response
@@ -165,10 +170,8 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
                 if request.of_project and one.project_id != call.project_id:
                     continue
                 response.snapshots.append(one)
-                if one.place == slots_pb2.SNAPSHOT_PLACE_FOLDER:
-                    path = self.backends.folder / one.file_name
-                    if (damage := damage_of(path, one.size_bytes)) is not None:
-                        response.snapshots[-1].damage = damage
+                if (damage := self._damage(one)) is not None:
+                    response.snapshots[-1].damage = damage
             return response
 
         return await asyncio.to_thread(read)
@@ -177,6 +180,15 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
         self, request: slots_pb2.DeleteSnapshotRequest, context: _Call
     ) -> slots_pb2.DeleteSnapshotResponse:
         return await self.remover.remove_once(call_context(), request)
+
+    def _damage(self, snapshot: slots_pb2.Snapshot) -> str | None:
+        """What is wrong with its file, as far as that can be seen at once. Runs in a thread."""
+        if snapshot.place == slots_pb2.SNAPSHOT_PLACE_FOLDER:
+            path = kept_path(snapshot, self.backends.folder, self.store.path)
+            if (damage := damage_of(path, snapshot.size_bytes)) is not None:
+                return damage
+        is_plain = self.store.protection.sealed and not snapshot.is_sealed
+        return "lies in plain, though this home is sealed" if is_plain else None
 
     async def _describe(self, backend: Backend) -> slots_pb2.Server:
         is_usual = self.backends.is_usual(backend)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from muniment.kit.errors import NotFoundError, TamperedError
 from muniment.kit.store import Reader, Writer
 from muniment.slots.chains import TokenChain
+from muniment.slots.failures import printable
 from muniment.slots.limits import WORTH_KEPT
 from muniment.slots.schema import CHAINS, SNAPSHOTS
 from muniment.v1 import slots_pb2, store_pb2
@@ -24,9 +25,12 @@ __all__ = [
     "discard",
     "find",
     "find_by_name",
+    "find_by_path",
     "finish",
     "leave",
+    "leaving",
     "note_worth",
+    "out_of_reach",
     "replace",
     "snapshots",
     "unfinished",
@@ -46,17 +50,17 @@ class Indexed:
 
 
 def begin(writer: Writer, snapshot: slots_pb2.Snapshot, file_key: bytes) -> slots_pb2.Snapshot:
-    """Note that this snapshot is about to be written, and give it a file's name if it has none.
+    """Note that this snapshot is about to be written, and give its file a name for the server.
 
-    Such a name is used again: where files cannot be removed they are written over.
+    Such a name is used again: files that turn out to be out of reach are written over.
     """
-    newest = max((row.order for row in _rows(writer)), default=0)
-    if not snapshot.file_name:
-        taken = {row.snapshot.file_name for row in _rows(writer)}
-        # Homes that share a server do not share names.
-        home = writer.state().incarnation[:_HOME_DIGITS]
-        names = (f"muniment-{home}-{number}.slot" for number in itertools.count(1))
-        snapshot.file_name = next(name for name in names if name not in taken)
+    rows = list(_rows(writer))
+    newest = max((row.order for row in rows), default=0)
+    taken = {row.snapshot.file_name for row in rows}
+    # Homes that share a server do not share names.
+    home = writer.state().incarnation[:_HOME_DIGITS]
+    names = (f"muniment-{home}-{number}.slot" for number in itertools.count(1))
+    snapshot.file_name = next(name for name in names if name not in taken)
     row = store_pb2.StoredSnapshot(
         snapshot=snapshot,
         stage=store_pb2.SNAPSHOT_STAGE_BEGUN,
@@ -85,14 +89,16 @@ def replace(writer: Writer, snapshot: slots_pb2.Snapshot, file_key: bytes) -> No
     writer.put(SNAPSHOTS, snapshot.snapshot_id, value=row)
 
 
-def leave(writer: Writer, snapshot_id: str) -> store_pb2.StoredSnapshot:
+def leave(writer: Writer, snapshot_id: str, *, is_over: bool = False) -> store_pb2.StoredSnapshot:
     """Note that its file is about to be removed; nobody is shown it any more.
+
+    `is_over` says that the server writes it no more, even if it never was whole.
 
     Raises:
         NotFoundError: There is no such snapshot.
     """
-    row = _required(writer, snapshot_id)
-    row.was_whole = row.was_whole or row.stage == store_pb2.SNAPSHOT_STAGE_DONE
+    row = _required(writer, snapshot_id, "snapshot_id")
+    row.was_whole = row.was_whole or is_over or row.stage == store_pb2.SNAPSHOT_STAGE_DONE
     row.stage = store_pb2.SNAPSHOT_STAGE_LEAVING
     writer.put(SNAPSHOTS, snapshot_id, value=row)
     return row
@@ -140,6 +146,12 @@ def find_by_name(reader: Reader, name: str) -> store_pb2.StoredSnapshot:
     raise _unknown(name)
 
 
+def find_by_path(reader: Reader, path: str) -> store_pb2.StoredSnapshot | None:
+    """The snapshot that was kept at just that path, in our folder or a former one."""
+    rows = snapshots(reader).rows
+    return next((row for row in rows if path and row.snapshot.file_path == path), None)
+
+
 def snapshots(reader: Reader) -> Indexed:
     """All finished snapshots."""
     rows, tampered = [], 0
@@ -149,6 +161,22 @@ def snapshots(reader: Reader) -> Indexed:
         elif value.stage == store_pb2.SNAPSHOT_STAGE_DONE:
             rows.append(value)
     return Indexed(sorted(rows, key=lambda row: -row.order), tampered)
+
+
+def out_of_reach(reader: Reader, server: str) -> list[slots_pb2.Snapshot]:
+    """Those of the server whose files stay where only it can reach them, newest first."""
+    rows = [
+        row
+        for row in _rows(reader)
+        if row.snapshot.place == slots_pb2.SNAPSHOT_PLACE_SERVER and row.snapshot.server == server
+    ]
+    return [row.snapshot for row in sorted(rows, key=lambda row: -row.order)]
+
+
+def leaving(reader: Reader, snapshot_id: str) -> store_pb2.StoredSnapshot | None:
+    """The snapshot, if its file is still to be removed."""
+    row = reader.get(SNAPSHOTS, snapshot_id)
+    return row if row is not None and row.stage == store_pb2.SNAPSHOT_STAGE_LEAVING else None
 
 
 def unfinished(reader: Reader) -> list[store_pb2.StoredSnapshot]:
@@ -171,17 +199,17 @@ def _rows(reader: Reader) -> Iterator[store_pb2.StoredSnapshot]:
             yield value
 
 
-def _required(reader: Reader, snapshot_id: str) -> store_pb2.StoredSnapshot:
+def _required(reader: Reader, snapshot_id: str, field: str = "path") -> store_pb2.StoredSnapshot:
     row = reader.get(SNAPSHOTS, snapshot_id)
     if row is None:
-        raise _unknown(snapshot_id)
+        raise _unknown(snapshot_id, field)
     return row
 
 
-def _unknown(what: str) -> NotFoundError:
+def _unknown(what: str, field: str = "path") -> NotFoundError:
     return NotFoundError(
-        f"no snapshot is called {what}",
+        f"no snapshot is called {printable(what)}",
         reason="SNAPSHOT_UNKNOWN",
-        field="path",
+        field=field,
         fix="`muniment slots snapshots` lists those that there are",
     )

@@ -29,6 +29,8 @@ class Gateway:
         """What is done once, before a request is passed on whose path has that in it."""
         self.dropped: set[str] = set()
         """The answer to a request whose path has one of these in it is not passed back, once."""
+        self.answered: dict[str, tuple[int, bytes]] = {}
+        """What a request whose path has that in it is answered with, once, and not passed on."""
         # No connection outlives its request, so that each finds the server that is there now.
         self._client = httpx.Client(
             timeout=_FORWARD_SECONDS, limits=httpx.Limits(max_keepalive_connections=0)
@@ -63,6 +65,7 @@ class Gateway:
         self.asked.clear()
         self.before.clear()
         self.dropped.clear()
+        self.answered.clear()
 
     def was_asked(self, part: str) -> bool:
         """Whether there was a request with that in its path or body."""
@@ -79,11 +82,20 @@ class Gateway:
             self.dropped -= dropped
             return not dropped
 
+    def _own_answer(self, path: str) -> httpx.Response | None:
+        with self._turn:
+            for part in [part for part in self.answered if part in path]:
+                status, body = self.answered.pop(part)
+                return httpx.Response(status, content=body)
+        return None
+
     def _pass_on(
         self, method: str, path: str, headers: dict[str, str], body: bytes
     ) -> httpx.Response | None:
         """The server's answer; None where there is none, or it is to be lost."""
         is_passed_back = self._begin(method, path, body)
+        if (own := self._own_answer(path)) is not None:
+            return own
         if self.server is None:
             return None
         try:
