@@ -255,9 +255,9 @@ def assert_all_is_remembered(grounds: Grounds, project: Path) -> None:
     """It was planted: the memory gives it back."""
     house, planted = grounds.house, grounds.garden.planted
     for what in ("content", "tool result", "large content", "pin", "store.before_commit"):
-        found = house.must("recall", planted[what], "--project", str(project))
-        assert found["results"], what
-        assert planted[what] in found["results"][0]["text"]
+        results = house.recall(planted[what], "--project", str(project))
+        assert results, what
+        assert planted[what] in results[0]["text"]
     assert house.must("projects")[0]["roots"] == [str(project)]
 
 

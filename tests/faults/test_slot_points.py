@@ -19,6 +19,7 @@ from tests.support.llama.models import TINY, ModelFiles
 from tests.support.llama.process import LlamaServer
 from tests.support.llama.turns import Conversation
 from tests.support.slots_process import SlotsCaller, SlotsHome, a_slots_home, file_of
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -26,6 +27,9 @@ POINTS = sorted(fault_points("services/muniment/slots"))
 
 SEALING_UP = "slots.before_unlink"
 """Reached only where a home is sealed that has snapshots already."""
+
+PROBING = "slots.before_probe_restore"
+"""Reached by probes only."""
 
 TAIL_TOKENS = 40
 
@@ -54,7 +58,7 @@ async def place(
             yield Place(home, server, caller)
 
 
-@pytest.mark.parametrize("point", sorted(set(POINTS) - {SEALING_UP}))
+@pytest.mark.parametrize("point", sorted(set(POINTS) - {SEALING_UP, PROBING}))
 async def test_caller_does_not_notice(place: Place, armoury: Path, point: str) -> None:
     caller = place.caller.of_session(f"session-{next(_sessions)}")
     talk = Conversation(place.server)
@@ -89,6 +93,23 @@ async def test_what_a_cut_restore_lent_to_the_server_goes(place: Place, armoury:
         )
     assert await caller.snapshots() == [saved]
     assert not list(place.server.save_folder.iterdir())
+
+
+async def test_the_file_of_a_cut_probe_goes(place: Place, armoury: Path) -> None:
+    place.server.restart()
+    (armoury / PROBING).write_text("")
+    request = slots_pb2.ProbeServerRequest()
+    with pytest.raises(grpc.aio.AioRpcError):
+        async for _ in place.caller.stub.ProbeServer(
+            request, timeout=place.caller.seconds, metadata=place.caller.context.to_metadata()
+        ):
+            pass
+
+    async def gone() -> bool:
+        return not list(place.server.save_folder.iterdir())
+
+    assert not await gone()
+    await eventually(gone, "the file is removed at the next start")
 
 
 async def test_files_of_a_home_that_is_sealed_later_are_sealed(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.kit.paths import Home
+from tests.waiting import until
 
 __all__ = ["House", "Ran", "a_house", "is_running"]
 
@@ -63,6 +64,16 @@ class House:
         ran = self.run(*words, "--json", content=content)
         assert ran.code == 0, ran.err
         return ran.json
+
+    def recall(self, query: str, *words: str) -> list[dict[str, Any]]:
+        """What answers the query once the index is whole: a sealed home's is made at each start."""
+
+        def whole() -> dict[str, Any] | None:
+            told: dict[str, Any] = self.must("recall", query, *words)
+            return None if any("made anew" in note for note in told["notes"]) else told
+
+        results: list[dict[str, Any]] = until(whole, "the index is whole", seconds=60)["results"]
+        return results
 
     @property
     def key_folder(self) -> Path:

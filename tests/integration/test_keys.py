@@ -65,13 +65,13 @@ def test_a_home_is_sealed_and_gets_another_key(house: House) -> None:
     assert is_sealed(house)
     assert runs(house)
     assert not list(house.home.data("memory").glob("lexical*"))
-    assert house.must("recall", "staging")["results"][0]["id"] == committed["episode_id"]
+    assert house.recall("staging")[0]["id"] == committed["episode_id"]
 
     rotated = house.must("key", "rotate")
     assert rotated["sealed"]
     assert len({first["key_id"], sealed["key_id"], rotated["key_id"]}) == 3
     assert house.must("key", "show-id")["key_id"] == rotated["key_id"]
-    assert house.must("recall", "staging")["results"][0]["id"] == committed["episode_id"]
+    assert house.recall("staging")[0]["id"] == committed["episode_id"]
     assert house.must("verify-store")["findings"] == []
     assert len(key_texts(house)) == 3
 
@@ -126,12 +126,12 @@ def test_an_interrupted_change_is_finished(used_house: House) -> None:
     following = HomeKey.make(SystemRandomness(), sealed=True)
     shelf.prepare(following, SystemRandomness())
     assert house.must("key", "show-id")["unfinished_change"]
-    assert house.must("recall", "staging")["results"]
+    assert house.recall("staging")
     finished = house.must("key", "rotate")
     assert finished["finished_earlier_change"]
     assert finished["key_id"] == following.key_id
     assert is_sealed(house)
-    assert house.must("recall", "staging")["results"]
+    assert house.recall("staging")
 
 
 def test_an_interrupted_plain_change_does_not_keep_a_home_from_being_sealed(
@@ -147,7 +147,7 @@ def test_an_interrupted_plain_change_does_not_keep_a_home_from_being_sealed(
     assert sealed["finished_earlier_change"]
     assert sealed["key_id"] != following.key_id
     assert is_sealed(house)
-    assert house.must("recall", "staging")["results"]
+    assert house.recall("staging")
 
 
 def test_a_store_in_doubt_keeps_its_key_and_its_services(used_house: House) -> None:
@@ -174,4 +174,4 @@ def test_without_its_key_a_store_stays_closed(used_house: House) -> None:
     assert str(key) in refused.err
     away.rename(key)
     house.must("up")
-    assert house.must("recall", "staging")["results"]
+    assert house.recall("staging")

@@ -6,7 +6,7 @@ snapshots of their slots.
 
 A server that is configured and does not answer is unreachable; nothing stands in for it. What
 could not be learnt is said to be unknown, and never looks like zero or no.
-Deadline classes: read 20 s; count 60 s; slot 600 s (a slot's state may be gigabytes);
+Deadline classes: read 20 s; count 180 s; slot 600 s (a slot's state may be gigabytes);
 maintenance 1 h. Errors as in memory.proto. Where a call names no server, the home's usual one
 is meant; the context's slot and session are those of the call.
 """

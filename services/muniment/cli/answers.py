@@ -7,7 +7,7 @@ episode, which are null.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,8 +154,12 @@ class Asker:
         }
 
     async def status(self) -> tuple[Answer, MunimentError | None]:
-        """Counts of the host and of the project, and its server; why the counts are missing."""
+        """Counts of the host and of the project, and its server; why a part is missing."""
+        are_up = supervisor_lives(self.home)
         async with memory_clients(self.home) as clients:
+            if not are_up:
+                with suppress(MunimentError):  # Told below, beside what can be told.
+                    await wait_until_healthy(self.home, [SLOTS], deadline_seconds=START_SECONDS)
             told = await status.host_status(clients, self._context())
         answer: Answer = {
             "home": str(self.home.path),
@@ -177,7 +181,8 @@ class Asker:
             answer["server"]["slots"] = [told_slot(one) for one in told.inference.slots]
         if told.inference.failure is not None:
             answer["server_failure"] = str(told.inference.failure)
-        return answer | {"could_not_tell": missing}, told.failure
+        away = told.inference.failure if SLOTS in missing else None
+        return answer | {"could_not_tell": missing}, told.failure or away
 
     def _context(self, session_id: str | None = None) -> CallContext:
         # One process makes one call, so a key of its own is all that a repetition needs.

@@ -140,6 +140,7 @@ class Slots:
         return {
             "tokens": response.count,
             "tokenizer": response.tokenizer,
+            "exact": True,
             "prompt": response.prompt,
         }
 

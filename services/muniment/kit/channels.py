@@ -28,6 +28,7 @@ from muniment.kit.rpc_errors import from_rpc_error
 
 __all__ = [
     "BULK_SECONDS",
+    "COUNT_SECONDS",
     "MAINTENANCE_SECONDS",
     "READ_SECONDS",
     "SLOT_SECONDS",
@@ -39,6 +40,7 @@ __all__ = [
 READ_SECONDS = 20.0
 WRITE_SECONDS = 20.0
 BULK_SECONDS = 60.0
+COUNT_SECONDS = 180.0
 SLOT_SECONDS = 600.0
 MAINTENANCE_SECONDS = 3600.0
 

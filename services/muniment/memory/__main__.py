@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 
 import grpc
 
-from muniment.kit.channels import Caller, open_channel
+from muniment.kit.channels import COUNT_SECONDS, Caller, open_channel
 from muniment.kit.clock import Clock, SystemClock
 from muniment.kit.context import CallContext
 from muniment.kit.counting import estimate_tokens
@@ -56,8 +56,8 @@ from muniment.v1 import (
 
 _READERS = 4
 
-_ASK_SECONDS, _COUNT_SECONDS = 10.0, 60.0
-"""How long the slots service may take to say who serves, and to count."""
+_ASK_SECONDS = 10.0
+"""How long the slots service may take to say who serves."""
 
 
 async def memory_service(
@@ -133,7 +133,7 @@ async def _recounting(
 
         async def count(texts: Sequence[str]) -> Counted:
             request = slots_pb2.CountTokensRequest(texts=texts, exact=True)
-            seconds = _COUNT_SECONDS if texts else _ASK_SECONDS
+            seconds = COUNT_SECONDS if texts else _ASK_SECONDS
             found = await to_slots.unary(
                 stub.CountTokens, request, CallContext(caller="memory"), seconds
             )

@@ -90,6 +90,8 @@ def recall(
         UnavailableError: The index cannot be read.
     """
     search = _checked(reader, context, request)
+    # Before the search: an index that is filled while it is asked may have answered without.
+    below = index.progress.below
     response = memory_pb2.RecallResponse(
         project_id=search.project_id, terms=search.terms, retrievers=["bm25"]
     )
@@ -104,7 +106,7 @@ def recall(
     hits = (hits + ranked)[: search.hits]
     _fill_texts(reader, search, hits)
     response.hits.extend(hits)
-    response.notes.extend(_notes(reader, index, search, hits))
+    response.notes.extend(_notes(reader, search, hits, below))
     return response
 
 
@@ -310,21 +312,21 @@ def _without_marks(text: str) -> str:
 
 
 def _notes(
-    reader: Reader, index: LexicalIndex, search: _Search, hits: list[memory_pb2.RecallHit]
+    reader: Reader, search: _Search, hits: list[memory_pb2.RecallHit], below: int
 ) -> list[str]:
     notes = []
     if not search.terms and not hits:
         notes.append("the query has no word to search for")
     elif not hits:
-        notes.append(_nothing_found(reader, search))
+        notes.append(_nothing_found(reader, search, is_whole=not below))
     for episode_id in search.named_ids:
         purged = purge_that_took(reader, search.project_id, episode_id)
         if purged and all(hit.episode.episode_id != episode_id for hit in hits):
             notes.append(f"this project has no episode {episode_id:.100}; {purged}")
-    below = index.progress.below
     if below:
         notes.append(
-            f"the index is being made anew; of the oldest {below} episodes none is found yet"
+            f"the index is being made anew; of the oldest {below} episodes none is found yet;"
+            " ask again in a moment"
         )
     cut = sum(hit.truncated for hit in hits)
     if cut:
@@ -346,7 +348,7 @@ def _notes(
     return notes
 
 
-def _nothing_found(reader: Reader, search: _Search) -> str:
+def _nothing_found(reader: Reader, search: _Search, *, is_whole: bool) -> str:
     what = f"no match for {', '.join(search.terms)}"
     filters = [
         *([f"session {search.session_id}"] if search.session_id is not None else []),
@@ -355,7 +357,8 @@ def _nothing_found(reader: Reader, search: _Search) -> str:
     if filters:
         return f"{what} in {' and '.join(filters)}; ask without the filter to search the project"
     held = _held(reader, search.project_id)
-    return f"{what} in this project, which holds {held}; the same words will not help again"
+    told = f"{what} in this project, which holds {held}"
+    return f"{told}; the same words will not help again" if is_whole else told
 
 
 def _held(reader: Reader, project_id: str) -> str:

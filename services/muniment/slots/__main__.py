@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
 
 import grpc
+import structlog
 
 from muniment.kit.clock import SystemClock
 from muniment.kit.errors import PreconditionError
@@ -39,6 +41,8 @@ from muniment.slots.watching import RestoreWatch
 from muniment.v1 import slots_pb2, slots_pb2_grpc
 
 _PAUSE_SECONDS = 20.0
+
+_log = structlog.get_logger()
 
 
 async def slots_service(home: Home, settings: Settings) -> None:
@@ -93,13 +97,22 @@ async def _serve(home: Home, settings: Settings) -> None:
 async def _now_and_then(
     backends: Backends, prober: Prober, remover: Remover, settings: Settings
 ) -> None:
-    """Learn what servers can do while their slots are unused; remove what saves left behind."""
+    """Learn what servers can do while their slots are unused; remove what was left behind."""
     while True:
-        if settings.slots_probe == "on":
-            for backend in backends:
-                await prober.probe_if_idle(backend)
-        await remover.settle(is_start=False)
+        for backend in backends:
+            await _tried("files of probes are not looked for", prober.sweep(backend))
+            if settings.slots_probe == "on":
+                await _tried("a server is not probed", prober.probe_if_idle(backend))
+        await _tried("snapshots are not settled", remover.settle(is_start=False))
         await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _tried(what: str, step: Awaitable[None]) -> None:
+    """Take the step; whatever becomes of it, the next one follows."""
+    try:
+        await step
+    except Exception:
+        _log.exception(what)
 
 
 def _snapshot_folder(home: Home, settings: Settings) -> Path:

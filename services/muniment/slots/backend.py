@@ -13,6 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.errors import InvalidArgumentError, MunimentError, PreconditionError
 from muniment.slots.addresses import ServerAddress
+from muniment.slots.answers import count_of
 from muniment.slots.contents import SlotBook
 from muniment.slots.failures import (
     KeyRefused,
@@ -26,7 +27,7 @@ from muniment.slots.failures import (
     Unreachable,
 )
 from muniment.slots.llama import SLOT_FLAG, LlamaServer
-from muniment.slots.models import Seen, fingerprint_of, seen_in, subject_of
+from muniment.slots.models import MOST_SLOTS, Seen, fingerprint_of, seen_in, subject_of
 from muniment.slots.tokens import TokenCounter
 from muniment.slots.told import ToldSlot
 from muniment.v1 import slots_pb2
@@ -51,6 +52,9 @@ _CONDITIONS: tuple[tuple[type[MunimentError], _Condition], ...] = (
     (Refused, slots_pb2.SERVER_CONDITION_NOT_UNDERSTOOD),
     (NotSupported, slots_pb2.SERVER_CONDITION_NOT_UNDERSTOOD),
 )
+
+_SLOTS, _METRICS = slots_pb2.CAPABILITY_KIND_SLOTS, slots_pb2.CAPABILITY_KIND_METRICS
+_SAVE, _RESTORE = slots_pb2.CAPABILITY_KIND_SAVE, slots_pb2.CAPABILITY_KIND_RESTORE
 
 _log = structlog.get_logger()
 
@@ -83,6 +87,17 @@ class Backend:
         self._ready_at: Timestamp | None = None
         self._condition: _Condition = slots_pb2.SERVER_CONDITION_UNSPECIFIED
         self._slot_turns: dict[int, asyncio.Lock] = {}
+        self._run: str | None = None
+        self._was_away = False
+        self._runs_seen = 0
+
+    @property
+    def runs_seen(self) -> int:
+        """How many runs of the server began while this service looked on.
+
+        At 0 its slots may hold what was restored into them before this service was started.
+        """
+        return self._runs_seen
 
     async def close(self) -> None:
         """Close its connections."""
@@ -98,6 +113,7 @@ class Backend:
             found = await self._look()
         except MunimentError as error:
             self._note(_condition(error))
+            self._was_away |= isinstance(error, Unreachable) and error.nothing_is_there
             if isinstance(error, Unreachable) and not self.address.is_configured:
                 raise NoServer from None
             raise
@@ -136,7 +152,11 @@ class Backend:
 
     async def slots(self) -> list[ToldSlot]:
         """Its slots as it tells of them now."""
-        return [ToldSlot.of(one) for one in await self.server.slots()]
+        told = await self.server.slots()
+        ids = {count_of(one.get("id")) for one in told}
+        if len(ids) != len(told) or not all(one is not None and one < MOST_SLOTS for one in ids):
+            raise NotUnderstood(self.address.url, "/slots does not number its slots")
+        return [ToldSlot.of(one) for one in told]
 
     async def slot(self, slot_id: int) -> ToldSlot | None:
         """One of them; None where the server does not list its slots."""
@@ -191,6 +211,7 @@ class Backend:
             raise NotUnderstood(self.address.url, "its /props are not those of llama-server")
         if seen.is_sleeping:
             raise Sleeping(self.address.url)
+        self._note_run(seen.run)
         known = self._found
         # Without a mark of the run nobody can tell whether the server was restarted.
         if known is not None and known.seen == seen and seen.run:
@@ -211,7 +232,7 @@ class Backend:
         if known is not None and known.model.fingerprint != model.fingerprint:
             _log.info("the server serves another model", server=self.address.name)
         self._found = Found(seen, model, told)
-        self.book.begin_run((model.fingerprint, seen))
+        self.book.begin_run((model.fingerprint, seen), self._runs_seen)
         return self._found
 
     async def _ask(self, seen: Seen) -> tuple[slots_pb2.Capability, ...]:
@@ -221,12 +242,12 @@ class Backend:
         metrics = await self.server.has_metrics()
         # It may well restore what it cannot be made to save, but both are of one flag.
         return (
-            _told(slots_pb2.CAPABILITY_KIND_SLOTS, lists, "lists its slots", "--slots"),
-            _told(slots_pb2.CAPABILITY_KIND_TOKENIZE, True, "counts tokens", ""),
-            _told(slots_pb2.CAPABILITY_KIND_TEMPLATE, True, "applies its chat template", ""),
-            _told(slots_pb2.CAPABILITY_KIND_METRICS, metrics, "tells its metrics", "--metrics"),
-            _told(slots_pb2.CAPABILITY_KIND_SAVE, saves, "saves slots", SLOT_FLAG),
-            _told(slots_pb2.CAPABILITY_KIND_RESTORE, saves, "restores slots", SLOT_FLAG),
+            _told(_SLOTS, lists, "lists its slots", "does not list its slots", "--slots"),
+            _told(slots_pb2.CAPABILITY_KIND_TOKENIZE, True, "counts tokens"),
+            _told(slots_pb2.CAPABILITY_KIND_TEMPLATE, True, "applies its chat template"),
+            _told(_METRICS, metrics, "tells its metrics", "does not tell its metrics", "--metrics"),
+            _told(_SAVE, saves, "saves slots", "does not save slots", SLOT_FLAG),
+            _told(_RESTORE, saves, "restores slots", "does not restore slots", SLOT_FLAG),
         )
 
     async def _lists(self) -> bool:
@@ -244,6 +265,13 @@ class Backend:
             return False
         return True
 
+    def _note_run(self, run: str) -> None:
+        """Count the run if it was seen to begin: by its mark, or since nobody listened before."""
+        is_same = run == self._run if run else not self._was_away
+        if not is_same and (self._run or self._was_away):
+            self._runs_seen += 1
+        self._run, self._was_away = run, False
+
     def _note(self, condition: _Condition) -> None:
         if condition != self._condition:
             name = slots_pb2.ServerCondition.Name(condition).removeprefix("SERVER_CONDITION_")
@@ -251,11 +279,13 @@ class Backend:
             self._condition = condition
 
 
-def _told(kind: _Kind, can: bool, what: str, flag: str) -> slots_pb2.Capability:
+def _told(
+    kind: _Kind, can: bool, does: str, does_not: str = "", flag: str = ""
+) -> slots_pb2.Capability:
     return slots_pb2.Capability(
         kind=kind,
         standing=slots_pb2.STANDING_YES if can else slots_pb2.STANDING_NO,
-        detail=what if can else f"not: {what}",
+        detail=does if can else does_not,
         fix=None if can else f"start llama-server with {flag}",
     )
 

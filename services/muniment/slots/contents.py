@@ -32,17 +32,30 @@ class SlotBook:
 
     def __init__(self) -> None:
         self._run: object = None
+        self._runs_seen = 0
         self._held: dict[int, Held] = {}
+        self._used: set[int] = set()
         self._sessions: dict[int, str] = {}
 
-    def begin_run(self, run: object) -> None:
-        """The server is of that run: what slots of another one held is gone."""
-        if run != self._run:
-            self._run = run
+    def begin_run(self, run: object, runs_seen: int) -> None:
+        """The server is of that run, before which so many were seen to begin.
+
+        What slots of another one held is gone. Which were used in another one is forgotten when a
+        run was seen to begin, and not when the server merely says other things of itself.
+        """
+        if (run, runs_seen) != (self._run, self._runs_seen):
             self._held.clear()
+        if runs_seen != self._runs_seen:
+            self._used.clear()
+        self._run, self._runs_seen = run, runs_seen
+
+    def is_used(self, slot_id: int) -> bool:
+        """Whether a call named the slot in this run, or put something there."""
+        return slot_id in self._used
 
     def claim(self, slot_id: int, session_id: str) -> None:
         """A call of that session named this slot."""
+        self._used.add(slot_id)
         if session_id:
             self._sessions[slot_id] = session_id
 
@@ -52,10 +65,12 @@ class SlotBook:
 
     def hold(self, slot_id: int, held: Held) -> None:
         """The slot holds that from now on."""
+        self._used.add(slot_id)
         self._held[slot_id] = held
 
     def forget(self, slot_id: int) -> None:
-        """Nothing is known of the slot any more."""
+        """Nothing is known of the slot any more: somebody is about to fill it."""
+        self._used.add(slot_id)
         self._held.pop(slot_id, None)
 
     def held_by(self, told: ToldSlot) -> Held | None:

@@ -51,12 +51,14 @@ class NotNamed(PreconditionError):
 class Unreachable(PreconditionError):
     """Nothing answers at the server's address."""
 
-    def __init__(self, url: str, why: str) -> None:
+    def __init__(self, url: str, why: str, *, nothing_is_there: bool = False) -> None:
         super().__init__(
             f"the inference server at {url} cannot be reached ({why})",
             reason="LLAMA_UNREACHABLE",
             fix="start llama-server there, or correct `llama_url` or `backend` in the settings",
         )
+        self.nothing_is_there = nothing_is_there
+        """Nobody listens: whatever will answer there is started later."""
 
 
 class Loading(PreconditionError):

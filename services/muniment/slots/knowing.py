@@ -26,6 +26,8 @@ _Standing: TypeAlias = "slots_pb2.Standing.ValueType"
 
 _NEARLY_ALL = 0.9
 
+_HOME_DIGITS = 8
+
 
 @dataclass(frozen=True)
 class Known:
@@ -99,6 +101,11 @@ class Knowledge:
 
     store: Store
     clock: Clock
+
+    def home(self) -> str:
+        """What tells this home from others that use the same servers. Reads the store."""
+        with self.store.read() as reader:
+            return str(reader.state().incarnation[:_HOME_DIGITS])
 
     async def of(self, server: str, subject: bytes) -> Known:
         """What is known of the server as it is now."""

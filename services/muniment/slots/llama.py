@@ -1,19 +1,23 @@
 """llama-server over HTTP: one method a question, with its own time limit, and typed failures.
 
 Source: tools/server/README.md of llama.cpp. A question that changes nothing, or that may be put
-twice, is put again where the server closed the connection instead of answering.
+twice, is put again where the server closed the connection instead of answering. Answers are read up
+to a size, and what they say is looked at before anybody uses it: anything may listen there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from muniment.slots.addresses import ServerAddress
+from muniment.slots.answers import parsed
 from muniment.slots.failures import (
     Dropped,
     KeyRefused,
@@ -30,7 +34,8 @@ __all__ = ["SLOT_FLAG", "LlamaServer"]
 _CONNECT_SECONDS = 2.0
 _LOOK_SECONDS = 5.0
 """For what the server answers between two batches of a prompt."""
-_TOKENIZE_SECONDS = 30.0
+_TOKENIZE_SECONDS = 150.0
+"""For the longest request there is: some tokenizers do less than 100 kB a second."""
 _SLOT_SECONDS = 590.0
 """For saving and loading gigabytes, after whatever the slot is busy with."""
 _COMPLETE_SECONDS = 600.0
@@ -38,6 +43,32 @@ _COMPLETE_SECONDS = 600.0
 SLOT_FLAG = "--slot-save-path FOLDER"
 
 _ATTEMPTS = 2
+
+_ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
+"""Longest answer to a question that has no text in it."""
+_ANSWER_BYTES_PER_BYTE = 12
+"""What an answer may have more for each byte of a text: a token has up to ten digits."""
+
+_TOKEN_LIMIT = 2**31
+"""Tokens are numbered with 32 bits."""
+
+_HEADERS = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """One answer, whole."""
+
+    status: int
+    body: bytes
+
+    def words(self) -> str:
+        """What the server says of its refusal."""
+        try:
+            told = parsed(self.body)["error"]
+            return str(told["message"] if isinstance(told, dict) else told)
+        except (ValueError, KeyError, TypeError):
+            return f"it answers {self.status}"
 
 
 class LlamaServer:
@@ -87,13 +118,14 @@ class LlamaServer:
 
     async def has_metrics(self) -> bool:
         """Whether it tells its metrics (Prometheus text)."""
-        response = await self._send("GET", "/metrics", "tell its metrics", _LOOK_SECONDS, None)
-        return response.status_code == httpx.codes.OK
+        answer = await self._send("GET", "/metrics", "tell its metrics", _LOOK_SECONDS, None)
+        return answer.status == httpx.codes.OK
 
     async def tokenize(self, content: str | Sequence[str | int], *, special: bool) -> list[int]:
         """The tokens of a text, or of a row of texts and ready tokens.
 
-        With `special` the tokens that begin and end a prompt are added.
+        With `special` the tokens that begin and end a prompt are added. Of numbers below 0 the
+        answer has those only that stand in the row, if any.
         """
         answer = await self._ask(
             "POST",
@@ -103,7 +135,10 @@ class LlamaServer:
             {"content": content, "add_special": special},
         )
         tokens = self._object(answer, "/tokenize").get("tokens")
-        if not isinstance(tokens, list) or not all(isinstance(one, int) for one in tokens):
+        own = () if isinstance(content, str) else {one for one in content if isinstance(one, int)}
+        if not isinstance(tokens, list) or not all(
+            type(one) is int and (0 <= one < _TOKEN_LIMIT or one in own) for one in tokens
+        ):
             raise NotUnderstood(self._address.url, "/tokenize gives no list of tokens")
         return tokens
 
@@ -151,9 +186,9 @@ class LlamaServer:
         flag: str = "",
     ) -> Any:
         """The answer's JSON, or what is amiss."""
-        response = await self._send(method, path, what, seconds, request)
+        answer = await self._send(method, path, what, seconds, request)
         url = self._address.url
-        match response.status_code:
+        match answer.status:
             case httpx.codes.OK:
                 pass
             case httpx.codes.UNAUTHORIZED | httpx.codes.FORBIDDEN:
@@ -163,13 +198,13 @@ class LlamaServer:
             case httpx.codes.NOT_IMPLEMENTED if flag:
                 raise NotSupported(what, flag)
             case httpx.codes.BAD_REQUEST | httpx.codes.INTERNAL_SERVER_ERROR:
-                raise Refused(what, _words(response))
+                raise Refused(what, answer.words())
             case _:
-                raise NotUnderstood(url, f"{path} answers {response.status_code}")
+                raise NotUnderstood(url, f"{path} answers {answer.status}")
         try:
-            return response.json()
-        except ValueError:
-            raise NotUnderstood(url, f"{path} gives no JSON") from None
+            return parsed(answer.body)
+        except ValueError as error:
+            raise NotUnderstood(url, f"{path} gives {error}") from None
 
     async def _send(
         self,
@@ -178,30 +213,35 @@ class LlamaServer:
         what: str,
         seconds: float,
         request: Mapping[str, Any] | None,
-    ) -> httpx.Response:
+    ) -> _Answer:
         key = self._address.key()
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        headers = _HEADERS if key is None else _HEADERS | {"Authorization": f"Bearer {key}"}
         url = self._address.url
+        # What is no text is sent as it is, for the server to refuse.
+        content = b"" if request is None else _packed(request)
+        limit = _ANSWER_LIMIT_BYTES + _ANSWER_BYTES_PER_BYTE * len(content)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(httpx.RemoteProtocolError),
             stop=stop_after_attempt(_ATTEMPTS),
             reraise=True,
         )
+        timeout = httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
         try:
+            asked = self._http.build_request(
+                method, path, content=content, headers=headers, timeout=timeout
+            )
             # The time limits of the transport are for each part of an answer.
             async with asyncio.timeout(seconds + _CONNECT_SECONDS):
-                return await retrying(
-                    self._http.request,
-                    method,
-                    path,
-                    json=request,
-                    headers=headers,
-                    timeout=httpx.Timeout(seconds, connect=_CONNECT_SECONDS),
-                )
+                return await retrying(self._exchange, asked, limit)
         except httpx.ConnectTimeout:
             raise Unreachable(url, f"no answer within {_CONNECT_SECONDS:g} s") from None
         except httpx.ConnectError as error:
-            raise Unreachable(url, _cause(error)) from None
+            cause = _cause(error)
+            raise Unreachable(
+                url,
+                cause.strerror.lower() if cause and cause.strerror else "no connection",
+                nothing_is_there=isinstance(cause, ConnectionRefusedError | FileNotFoundError),
+            ) from None
         except (httpx.TimeoutException, TimeoutError):
             raise SlowServer(url, what, seconds) from None
         except httpx.RemoteProtocolError as error:
@@ -213,25 +253,35 @@ class LlamaServer:
         except (httpx.HTTPError, UnicodeEncodeError, ValueError):
             raise NotUnderstood(url, "the request cannot be sent") from None
 
+    async def _exchange(self, request: httpx.Request, limit_bytes: int) -> _Answer:
+        response = await self._http.send(request, stream=True)
+        try:
+            body = bytearray()
+            # As it comes: a packed answer may become any size, and nobody asked for one.
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > limit_bytes:
+                    path = request.url.path
+                    told = f"{path} answers with more than {limit_bytes} bytes"
+                    raise NotUnderstood(self._address.url, told)
+            return _Answer(response.status_code, bytes(body))
+        finally:
+            await response.aclose()
+
     def _object(self, answer: Any, path: str) -> dict[str, Any]:
         if not isinstance(answer, dict):
             raise NotUnderstood(self._address.url, f"{path} gives no object")
         return answer
 
 
-def _cause(error: httpx.ConnectError) -> str:
+def _packed(request: Mapping[str, Any]) -> bytes:
+    return json.dumps(request, ensure_ascii=False).encode(errors="surrogatepass")
+
+
+def _cause(error: httpx.ConnectError) -> OSError | None:
     below: BaseException | None = error
     while below is not None:
         if isinstance(below, OSError) and below.strerror:
-            return below.strerror.lower()
+            return below
         below = below.__cause__ or below.__context__
-    return "no connection"
-
-
-def _words(response: httpx.Response) -> str:
-    """What the server says of its refusal."""
-    try:
-        told = response.json()["error"]
-        return str(told["message"] if isinstance(told, dict) else told)
-    except (ValueError, KeyError, TypeError):
-        return f"it answers {response.status_code}"
+    return None

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from muniment.slots.answers import count_of
 from muniment.slots.failures import printable
 from muniment.v1 import slots_pb2
 
-__all__ = ["KIN_BYTES", "Seen", "fingerprint_of", "seen_in", "subject_of"]
+__all__ = ["KIN_BYTES", "MOST_SLOTS", "Seen", "fingerprint_of", "seen_in", "subject_of"]
 
 _EDGE_BYTES = 1024 * 1024
 """Of a model's file so much is hashed at both ends: the tables at the one, tensors at the other."""
 
 _FINGERPRINT_DIGITS = 32
 
-_MOST_TOKENS, _MOST_SLOTS = 2**40, 2**20
+_MOST_TOKENS, MOST_SLOTS = 2**40, 2**20
 """No server has more; who says so is none."""
 
 KIN_BYTES = 16
@@ -47,11 +48,11 @@ class Seen:
 def seen_in(props: Mapping[str, Any]) -> Seen | None:
     """What /props says; None where it is not the /props of a llama-server."""
     generation = props.get("default_generation_settings")
-    context = generation.get("n_ctx") if isinstance(generation, dict) else None
-    slots = props.get("total_slots")
-    if not isinstance(context, int) or not isinstance(slots, int):
+    context = count_of(generation.get("n_ctx")) if isinstance(generation, dict) else None
+    slots = count_of(props.get("total_slots"))
+    if context is None or slots is None:
         return None
-    if not (0 < context <= _MOST_TOKENS and 0 < slots <= _MOST_SLOTS):
+    if not (0 < context <= _MOST_TOKENS and 0 < slots <= MOST_SLOTS):
         return None
     path = str(props.get("model_path") or "")
     told = props.get("endpoint_slots")

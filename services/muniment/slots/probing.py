@@ -1,27 +1,32 @@
 """Finding out what a server can do, on a slot that nobody uses.
 
-It evaluates a prompt of ours, turns back to its middle, and saves, erases and restores the slot;
-what was reused each time is `timings.cache_n` of the server's answer. A model whose attention
-slides may show what it does only with a prompt longer than its window, so the length is told.
+Before it takes a slot it has it saved: a restored slot looks like an unused one, and only that
+tells what is in it. Then it evaluates a prompt of ours, turns back to its middle, and saves, erases
+and restores the slot; what was reused each time is `timings.cache_n` of the server's answer. A
+model whose attention slides may show what it does only with a prompt longer than its window, so the
+length is told.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
+from muniment.kit import faults
 from muniment.kit.clock import Clock, timestamp
 from muniment.kit.errors import MunimentError, PreconditionError
 from muniment.kit.progress import Report
 from muniment.kit.randomness import Randomness
 from muniment.slots.answers import count_in
 from muniment.slots.backend import Backend
-from muniment.slots.failures import NotSupported, Refused
+from muniment.slots.failures import NotSupported
 from muniment.slots.knowing import Knowledge
 from muniment.slots.places import Places
+from muniment.slots.probe_files import ProbeFiles
 from muniment.slots.told import ToldSlot
 from muniment.v1 import slots_pb2
 
@@ -30,8 +35,7 @@ __all__ = ["Prober"]
 SHORT_WORDS, LONG_WORDS = 100, 1200
 """Words of the prompt: when it is done unasked, and when somebody asks for it."""
 
-_FILE = "muniment-probe.slot"
-_STEPS = 5
+_STEPS = 6
 _SLACK_TOKENS = 8
 """Tokens next to a cut that a server may evaluate again, and still be said to reuse the rest."""
 
@@ -40,12 +44,15 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Prober:
-    """Probes servers, and keeps what it finds."""
+    """Probes servers one after another, and keeps what it finds."""
 
     clock: Clock
     randomness: Randomness
     knowledge: Knowledge
     places: Callable[[Backend], Places]
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _given_up: dict[str, tuple[bytes, int]] = field(default_factory=dict)
+    """The run of each server, by its name, in which nothing is probed unasked any more."""
 
     async def probe(self, backend: Backend, words: int, report: Report) -> None:
         """Probe the server with a prompt of so many words.
@@ -54,69 +61,175 @@ class Prober:
             PreconditionError: No slot is spare, or one is busy.
             MunimentError: The server is not ready, or went away.
         """
-        found = await backend.ready()
-        spare = _spare(await backend.slots())
-        # A word of the prompt has some tokens, and a slot may be short.
-        words = min(words, int(found.model.slot_context_tokens // 12))
-        async with backend.turn(spare.slot_id):
-            prompt = _Prompt.of(words, self.randomness)
-            capability, worth = await self._try(backend, spare.slot_id, prompt, report)
-        await self.knowledge.keep_probe(backend.address.name, found.subject, capability, worth)
+        async with self._turn:
+            await self._probe(backend, words, report)
 
     async def probe_if_idle(self, backend: Backend) -> None:
         """Probe it shortly where that is due and disturbs nobody."""
+        if self._turn.locked():
+            return
+        async with self._turn:
+            run = await self._due(backend)
+            if run is None:
+                return
+            name = backend.address.name
+            try:
+                await self._probe(backend, SHORT_WORDS, lambda step, done, total: None)
+                _log.info("probed", server=name)
+            except MunimentError as error:
+                # A slot that is busy has its end; one that was used stays used.
+                if error.reason != "SLOT_BUSY":
+                    self._given_up[name] = run
+                _log.info("not probed", server=name, why=error.message)
+
+    async def sweep(self, backend: Backend) -> None:
+        """Remove what a probe left that a crash cut short, or that the server wrote too late."""
+        if not self._turn.locked():
+            async with self._turn:
+                await asyncio.to_thread((await self._files(backend)).sweep)
+
+    async def _due(self, backend: Backend) -> tuple[bytes, int] | None:
+        """The server's run, where it is to be probed unasked."""
+        name = backend.address.name
         try:
             found = await backend.ready()
-            known = await self.knowledge.of(backend.address.name, found.subject)
-            # One that nobody named is somebody else's, for all we know.
-            if not known.is_probed and backend.address.is_configured:
-                await self.probe(backend, SHORT_WORDS, lambda step, done, total: None)
-                _log.info("probed", server=backend.address.name)
+            known = await self.knowledge.of(name, found.subject)
         except MunimentError as error:
-            _log.debug("not probed", server=backend.address.name, why=error.message)
+            _log.debug("not probed", server=name, why=error.message)
+            return None
+        run = found.subject, backend.runs_seen
+        if known.is_probed or self._given_up.get(name) == run:
+            return None
+        # One that nobody named is somebody else's, for all we know; and slots of a run that is
+        # older than this service may hold what was restored into them before.
+        return run if backend.address.is_configured and backend.runs_seen else None
 
-    async def _try(
-        self, backend: Backend, slot_id: int, prompt: _Prompt, report: Report
-    ) -> tuple[slots_pb2.Capability, slots_pb2.RestoreWorth | None]:
-        server = backend.server
-        report("evaluating a prompt", 0, _STEPS)
-        whole = _evaluated(await server.complete(slot_id, prompt.whole))
-        saved = await self._save(backend, slot_id)
-        report("turning back to its middle", 1, _STEPS)
-        turned = await server.complete(slot_id, prompt.other_half)
-        half = (await backend.tokens.count_prompt(prompt.half)).counts[0]
-        capability = _prefix_reuse(whole, half, turned)
+    async def _probe(self, backend: Backend, words: int, report: Report) -> None:
+        found = await backend.ready()
+        chosen = _spare(backend, await backend.slots())
+        # A word of the prompt has some tokens, and a slot may be short.
+        words = min(words, int(found.model.slot_context_tokens // 12))
+        report(f"looking whether anything is in slot {chosen.slot_id}", 0, _STEPS)
+        async with backend.turn(chosen.slot_id):
+            # Somebody may have had his turn in between, and have filled it.
+            found = await backend.ready()
+            _spare(backend, [one for one in await backend.slots() if _may_be(one, chosen)])
+            trial = _Trial(backend, chosen.slot_id, await self._files(backend), report)
+            async with trial.files:
+                prompt = _Prompt.of(words, self.randomness)
+                capability, figures = await trial.run(prompt)
+        worth = None
+        if figures is not None:
+            worth = slots_pb2.RestoreWorth(
+                restored_tokens=figures.restored,
+                prompt_tokens=figures.prompt,
+                reused_tokens=figures.reused,
+                source=slots_pb2.WORTH_SOURCE_PROBE,
+                measured_at=timestamp(self.clock),
+            )
+        await self.knowledge.keep_probe(backend.address.name, found.subject, capability, worth)
+
+    async def _files(self, backend: Backend) -> ProbeFiles:
+        home = await asyncio.to_thread(self.knowledge.home)
+        return ProbeFiles(self.places(backend), home, self.randomness)
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """Tokens that were restored, those of the next prompt, and what was reused of these."""
+
+    restored: int
+    prompt: int
+    reused: int
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """One probe of one slot, looked at between all steps: who begins to use it shall have it."""
+
+    backend: Backend
+    slot_id: int
+    files: ProbeFiles
+    report: Report
+
+    async def run(self, prompt: _Prompt) -> tuple[slots_pb2.Capability, _Figures | None]:
+        """What is seen of it."""
+        server = self.backend.server
+        saves = await self._require_empty()
+        self.report("evaluating a prompt", 1, _STEPS)
+        first = await server.complete(self.slot_id, prompt.whole)
+        own = await self._require_own(first)
+        saved, name = 0, self.files.next_name()
+        if saves:
+            saved = count_in(await server.act(self.slot_id, "save", name), "n_saved")
+            await self._require_same(own)
+        self.report("turning back to its middle", 2, _STEPS)
+        turned = await server.complete(self.slot_id, prompt.other_half)
+        own = await self._require_own(turned)
+        half = (await self.backend.tokens.count_prompt(prompt.half)).counts[0]
+        capability = _prefix_reuse(_evaluated(first), half, turned)
         if not saved:
+            await self._require_same(own)
             return capability, None
-        try:
-            report("restoring it", 2, _STEPS)
-            await _require_own(backend, slot_id, turned)
-            await server.act(slot_id, "erase")
-            await server.act(slot_id, "restore", _FILE)
-            report("continuing it", 3, _STEPS)
-            after = await server.complete(slot_id, prompt.longer)
-            report("cleaning up", 4, _STEPS)
-            await _require_own(backend, slot_id, after)
-            await server.act(slot_id, "erase")
-        finally:
-            written = self.places(backend).written(_FILE)
-            if written is not None:
-                written.unlink(missing_ok=True)
-        worth = slots_pb2.RestoreWorth(
-            restored_tokens=saved,
-            prompt_tokens=_evaluated(after),
-            reused_tokens=count_in(after, "cache_n"),
-            source=slots_pb2.WORTH_SOURCE_PROBE,
-            measured_at=timestamp(self.clock),
-        )
-        return capability, worth
+        self.report("restoring it", 3, _STEPS)
+        await self._require_same(own)
+        await server.act(self.slot_id, "erase")
+        await self._require_same(replace(own, prompt_tokens=0))
+        faults.reach("slots.before_probe_restore")
+        await server.act(self.slot_id, "restore", name)
+        await self._require_same(replace(own, prompt_tokens=saved))
+        self.report("continuing it", 4, _STEPS)
+        after = await server.complete(self.slot_id, prompt.longer)
+        self.report("cleaning up", 5, _STEPS)
+        await self._require_own(after)
+        await server.act(self.slot_id, "erase")
+        return capability, _Figures(saved, _evaluated(after), count_in(after, "cache_n"))
 
-    async def _save(self, backend: Backend, slot_id: int) -> int:
-        """How many tokens were saved; 0 where the server does not save."""
+    async def _require_empty(self) -> bool:
+        """Have the slot saved, which tells what is in it, however it came there; if it can be.
+
+        Raises:
+            PreconditionError: Something is in it.
+        """
         try:
-            return count_in(await backend.server.act(slot_id, "save", _FILE), "n_saved")
-        except (NotSupported, Refused):
-            return 0
+            answer = await self.backend.server.act(self.slot_id, "save", self.files.first_name)
+        except NotSupported:
+            return False  # Then nothing can have been restored, and what was asked is told.
+        await asyncio.to_thread(self.files.look)
+        if answer.get("n_saved") != 0:
+            raise _taken(f"something is in slot {self.slot_id} of the inference server")
+        return True
+
+    async def _require_own(self, last: dict[str, Any]) -> ToldSlot:
+        """Make sure that the slot has our last prompt, and nobody's after it.
+
+        Raises:
+            PreconditionError: It holds something else.
+        """
+        told = await self.backend.slot(self.slot_id)
+        own = _evaluated(last) + count_in(last, "predicted_n")
+        if told is None or told.is_busy or told.task is None or told.prompt_tokens is None:
+            raise self._in_use()
+        if abs(told.prompt_tokens - own) > 1:
+            raise self._in_use()
+        return told
+
+    async def _require_same(self, own: ToldSlot) -> None:
+        """Make sure that nobody asked anything of the slot since.
+
+        Raises:
+            PreconditionError: Somebody did.
+        """
+        told = await self.backend.slot(self.slot_id)
+        if told is None or told.is_busy:
+            raise self._in_use()
+        if (told.task, told.prompt_tokens) != (own.task, own.prompt_tokens):
+            raise self._in_use()
+
+    def _in_use(self) -> PreconditionError:
+        return _taken(
+            f"slot {self.slot_id} of the inference server was taken into use while it was probed"
+        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +250,7 @@ class _Prompt:
         return cls(whole, f"{whole} and so on", half, f"{half} but otherwise")
 
 
-def _spare(told: list[ToldSlot]) -> ToldSlot:
+def _spare(backend: Backend, told: list[ToldSlot]) -> ToldSlot:
     """A slot that nobody has used since the server started, while none is busy."""
     busy = [one.slot_id for one in told if one.is_busy]
     if busy:
@@ -147,15 +260,28 @@ def _spare(told: list[ToldSlot]) -> ToldSlot:
             fix="call again when it has ended; `muniment slots show` tells",
         )
     # The last one is the least likely to be named by anybody.
-    fresh = [one for one in told if one.is_fresh]
+    fresh = [one for one in told if one.is_fresh and not backend.book.is_used(one.slot_id)]
     if not fresh:
-        raise PreconditionError(
-            "every slot of the inference server was used since it started, and a probe would take"
-            " away what one holds",
-            reason="SLOT_NONE_SPARE",
-            fix="start llama-server with a greater --parallel, or probe it right after its start",
-        )
-    return fresh[-1]
+        raise _taken("of no slot of the inference server can it be told that nobody has used it")
+    # Where somebody has his turn, there will be something.
+    return next((one for one in reversed(fresh) if not _has_turn(backend, one)), fresh[-1])
+
+
+def _has_turn(backend: Backend, slot: ToldSlot) -> bool:
+    return backend.turn(slot.slot_id).locked()
+
+
+def _may_be(told: ToldSlot, chosen: ToldSlot) -> bool:
+    """Whether this is the slot, or one that is busy and forbids all probing."""
+    return told.is_busy or told.slot_id == chosen.slot_id
+
+
+def _taken(what: str) -> PreconditionError:
+    return PreconditionError(
+        f"{what}, and a probe would take away what a slot holds",
+        reason="SLOT_NONE_SPARE",
+        fix="start llama-server with a greater --parallel, or probe it right after its start",
+    )
 
 
 def _evaluated(timings: dict[str, Any]) -> int:
@@ -179,19 +305,3 @@ def _prefix_reuse(whole: int, half: int, turned: dict[str, Any]) -> slots_pb2.Ca
         if standing == slots_pb2.STANDING_YES
         else "start llama-server with --ctx-checkpoints 32 or --swa-full",
     )
-
-
-async def _require_own(backend: Backend, slot_id: int, last: dict[str, Any]) -> None:
-    """Make sure that nobody began to use the slot since our last prompt in it.
-
-    Raises:
-        PreconditionError: It holds something else.
-    """
-    told = await backend.slot(slot_id)
-    own = _evaluated(last) + count_in(last, "predicted_n")
-    if told is None or told.is_busy or abs((told.prompt_tokens or 0) - own) > 1:
-        raise PreconditionError(
-            f"slot {slot_id} of the inference server was taken into use while it was probed",
-            reason="SLOT_NONE_SPARE",
-            fix="start llama-server with a greater --parallel, or probe it right after its start",
-        )

@@ -90,14 +90,18 @@ class TokenCounter:
         return Counted([len(tokens)], before)
 
     async def _ask(self, texts: Sequence[str]) -> Counted:
-        if self._takes_rows:
+        # Each count begins without texts, which finds out anew whether rows are taken.
+        if self._takes_rows or not texts:
             row: list[str | int] = []
             for text in (_SAMPLE, *texts):
                 row += (_PART, text)
-            parts = _parts(await self._server.tokenize(row, special=False))
-            if len(parts) == len(texts) + 1:
+            tokens = await self._server.tokenize(row, special=False)
+            self._takes_rows = _PART in tokens
+            if self._takes_rows:
+                parts = _parts(tokens)
+                if len(parts) != len(texts) + 1:
+                    raise NotUnderstood(self._address.url, "/tokenize does not part the texts")
                 return Counted([len(part) for part in parts[1:]], _name(parts[0]))
-            self._takes_rows = False
         return await self._ask_singly(texts)
 
     async def _ask_singly(self, texts: Sequence[str]) -> Counted:

@@ -10,6 +10,10 @@ from muniment.slots.answers import count_of
 
 __all__ = ["ToldSlot"]
 
+_NO_TASK = -1
+_OF_A_TASK = frozenset({"params", "next_token", "prompt", "n_prompt_tokens"})
+"""What is told of a slot together with its newest task."""
+
 
 @dataclass(frozen=True)
 class ToldSlot:
@@ -26,6 +30,10 @@ class ToldSlot:
     evaluated_tokens: int | None
     generated_tokens: int | None
 
+    is_fresh: bool
+    """The server says that nothing was asked of it since the server started. A server that says
+    nothing of its use has not said that."""
+
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> ToldSlot:
         """From an element of /slots."""
@@ -33,18 +41,28 @@ class ToldSlot:
         if isinstance(following, list):
             following = following[0] if following else None
         generated = following.get("n_decoded") if isinstance(following, dict) else None
+        is_busy = told.get("is_processing") is True
+        prompt_tokens = count_of(told.get("n_prompt_tokens"))
         return cls(
             slot_id=count_of(told.get("id")) or 0,
             context_tokens=count_of(told.get("n_ctx")) or 0,
-            is_busy=told.get("is_processing") is True,
+            is_busy=is_busy,
             task=count_of(told.get("id_task")),
-            prompt_tokens=count_of(told.get("n_prompt_tokens")),
+            prompt_tokens=prompt_tokens,
+            is_fresh=not is_busy and not prompt_tokens and _had_no_task(told),
             reused_tokens=count_of(told.get("n_prompt_tokens_cache")),
             evaluated_tokens=count_of(told.get("n_prompt_tokens_processed")),
             generated_tokens=count_of(generated),
         )
 
-    @property
-    def is_fresh(self) -> bool:
-        """Nothing was asked of it since the server started."""
-        return self.task is None and not self.is_busy and not self.prompt_tokens
+
+def _had_no_task(told: Mapping[str, Any]) -> bool:
+    """Whether it is told that the slot had no task yet.
+
+    Older builds say so in figures. Newer ones tell nothing of tasks then, and what they tell of
+    each slot shows that they are such: a server that leaves tasks out always is none of them.
+    """
+    if "id_task" in told:
+        return bool(told["id_task"] == _NO_TASK)
+    is_of_newer_build = isinstance(told.get("speculative"), bool) and "is_processing" in told
+    return is_of_newer_build and not told.keys() & _OF_A_TASK

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from muniment.kit.channels import (
-    BULK_SECONDS,
+    COUNT_SECONDS,
     MAINTENANCE_SECONDS,
     READ_SECONDS,
     SLOT_SECONDS,
@@ -124,7 +124,7 @@ async def count_tokens(
             clients.slots.CountTokens,
             request,
             context,
-            BULK_SECONDS,
+            COUNT_SECONDS,
             patience_seconds=READ_SECONDS,
         )
         counts.extend(response.counts)
@@ -181,7 +181,7 @@ async def apply_template(
         clients.slots.ApplyTemplate,
         request,
         context,
-        BULK_SECONDS,
+        COUNT_SECONDS,
         patience_seconds=READ_SECONDS,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
@@ -16,6 +16,7 @@ __all__ = ["Gateway"]
 
 _FORWARD_SECONDS = 60.0
 _NOTED_BYTES = 200
+_GZIP = b"\x1f\x8b"
 
 
 class Gateway:
@@ -31,6 +32,9 @@ class Gateway:
         """The answer to a request whose path has one of these in it is not passed back, once."""
         self.answered: dict[str, tuple[int, bytes]] = {}
         """What a request whose path has that in it is answered with, once, and not passed on."""
+        self.instead: dict[str, Callable[[bytes], bytes | Iterable[bytes]]] = {}
+        """What is passed back instead of the answer's body, by path without question mark: the
+        whole, or parts for as long as somebody reads them."""
         # No connection outlives its request, so that each finds the server that is there now.
         self._client = httpx.Client(
             timeout=_FORWARD_SECONDS, limits=httpx.Limits(max_keepalive_connections=0)
@@ -66,10 +70,16 @@ class Gateway:
         self.before.clear()
         self.dropped.clear()
         self.answered.clear()
+        self.instead.clear()
 
     def was_asked(self, part: str) -> bool:
         """Whether there was a request with that in its path or body."""
         return any(part in one for one in self.asked)
+
+    def _said(self, path: str, body: bytes) -> bytes | Iterable[bytes]:
+        """What is passed back of that answer."""
+        instead = self.instead.get(path.partition("?")[0])
+        return body if instead is None else instead(body)
 
     def _begin(self, method: str, path: str, body: bytes) -> bool:
         """Note a request; whether its answer is passed back."""
@@ -107,7 +117,7 @@ class Gateway:
         return answer if is_passed_back else None
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        pass_on = self._pass_on
+        pass_on, said = self._pass_on, self._said
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -131,8 +141,25 @@ class Gateway:
                     self.close_connection = True
                     return
                 self.send_response(answer.status_code)
-                self.send_header("Content-Length", str(len(answer.content)))
+                told = said(self.path, answer.content)
+                if not isinstance(told, bytes):
+                    self._write_parts(told)
+                    return
+                if told.startswith(_GZIP):
+                    self.send_header("Content-Encoding", "gzip")
+                self.send_header("Content-Length", str(len(told)))
                 self.end_headers()
-                self.wfile.write(answer.content)
+                self.wfile.write(told)
+
+            def _write_parts(self, parts: Iterable[bytes]) -> None:
+                self.close_connection = True
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                try:
+                    for part in parts:
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+                    self.wfile.write(b"0\r\n\r\n")
+                except OSError:
+                    pass  # Nobody reads any more.
 
         return Handler

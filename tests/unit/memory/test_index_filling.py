@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from muniment.kit.index.following import IndexFollower
-from muniment.kit.index.lexical import LexicalIndex
+from muniment.kit.index.lexical import LexicalIndex, Match, Within
 from muniment.kit.store import Reader
 from muniment.memory.indexing import EpisodesAndPins
 from tests.support.bare_memory import BareMemory, a_bare_memory
@@ -76,6 +77,35 @@ def test_pins_are_there_at_once_and_episodes_come_newest_first(
     fill_up(memory, follower)
     assert keys(index) == keys(memory.index)
     assert index.progress.below == 0
+
+
+class FilledWhileAsked(LexicalIndex):
+    """One that is filled up right after the first search in it."""
+
+    def search(self, terms: Sequence[str], within: Sequence[Within], limit: int) -> list[Match]:
+        found = super().search(terms, within, limit)
+        self.after_search()
+        return found
+
+    def after_search(self) -> None:
+        """Is set by the test."""
+
+
+def test_a_recall_that_came_too_early_says_so(memory: BareMemory) -> None:
+    index = FilledWhileAsked(None)
+    follower = IndexFollower(index, EpisodesAndPins(), fill_in_background=False)
+    follower.catch_up(memory.store.read)
+    index.after_search = lambda: fill_up(memory, follower)  # type: ignore[method-assign]
+    asked = replace(memory, index=index)
+    early, late = asked.recall(STAYS, "turn"), asked.recall(STAYS, "turn")
+    index.close()
+    nothing, anew = early.notes
+    assert not early.hits
+    assert "holds 60 episodes" in nothing
+    assert "will not help" not in nothing
+    assert anew.startswith("the index is being made anew; of the oldest 121 episodes")
+    assert late.hits
+    assert not late.notes
 
 
 def test_what_is_purged_while_it_is_read_is_not_brought_back(

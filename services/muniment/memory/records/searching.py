@@ -32,10 +32,24 @@ def search(
             tampered += 1
             return None
 
+    # Before the search: an index that is filled while it is asked may have answered without.
+    below = present.index.progress.below
     response = search_records(present.index, load, request, present.dense)
     response.tampered = tampered
+    if below:
+        _tell_of_filling(response.verdict, below)
     _tell_of_dense(present, response.verdict)
     return response
+
+
+def _tell_of_filling(verdict: records_pb2.Verdict, below: int) -> None:
+    """Say what words could not find, where the index is being made anew."""
+    verdict.notes.append(
+        f"the index is being made anew; of the oldest {below} writes none is found yet;"
+        " ask again in a moment"
+    )
+    if verdict.code == records_pb2.VERDICT_CODE_EMPTY_STORE:
+        verdict.code = records_pb2.VERDICT_CODE_NO_MATCH
 
 
 def _tell_of_dense(present: Generation, verdict: records_pb2.Verdict) -> None:
