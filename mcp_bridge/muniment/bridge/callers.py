@@ -12,6 +12,7 @@ from typing import Any
 
 from muniment.kit.errors import PreconditionError
 from muniment.kit.identity import ProjectIdentity, resolve_project
+from muniment.kit.paths import user_path
 
 __all__ = ["project_of", "turn_metadata"]
 
@@ -52,7 +53,7 @@ def _folder(environment: Mapping[str, str], cwd: Path, meta: Mapping[str, Any]) 
     # A relative path is meant from where the harness spawned the front.
     for name in _ROOT_VARIABLES:
         if environment.get(name):
-            return _existing(name, cwd / Path(environment[name]).expanduser())
+            return _existing(name, cwd / user_path(environment[name]))
     workspaces = turn_metadata(meta).get("workspaces")
     for folder in workspaces if isinstance(workspaces, list | dict) else ():
         if isinstance(folder, str) and folder.startswith("/"):

@@ -26,7 +26,7 @@ from typing import Protocol
 
 from muniment.kit.errors import PreconditionError
 from muniment.kit.files import hold_file, private_folder, replace_file, sync_folder
-from muniment.kit.paths import Home
+from muniment.kit.paths import Home, user_path
 from muniment.kit.randomness import Randomness
 from muniment.kit.store.protection import KEY_BYTES, Protection, key_id
 from muniment.v1 import store_pb2
@@ -403,7 +403,7 @@ def _keyring_errors() -> Iterator[None]:
 def _key_folder(home: Home, folder: str) -> Path:
     if not folder:
         return _user_key_folder()
-    path = Path(folder).expanduser()
+    path = user_path(folder)
     if not path.is_absolute() or path.resolve().is_relative_to(home.path):
         raise PreconditionError(
             f"{folder} is not an absolute path outside the home {home.path}",

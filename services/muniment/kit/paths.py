@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["HOME_VARIABLE", "SOCKET_PATH_LIMIT_BYTES", "Home"]
+__all__ = ["HOME_VARIABLE", "SOCKET_PATH_LIMIT_BYTES", "Home", "user_path"]
 
 HOME_VARIABLE = "MUNIMENT_HOME"
 
@@ -18,6 +18,11 @@ HOME_VARIABLE = "MUNIMENT_HOME"
 SOCKET_PATH_LIMIT_BYTES = 100
 
 _LONGEST_SOCKET_NAME = "/supervisor-xxxxxxxx.sock"
+
+
+def user_path(named: str) -> Path:
+    """The path with `~` expanded; as it is where there is no such user, and so not absolute."""
+    return Path(os.path.expanduser(named))  # noqa: PTH111  (Path's own fails there)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from muniment.kit.files import private_folder
 from muniment.kit.ids import IdMaker
 from muniment.kit.maintenance import Keeping, MaintenanceServicer
 from muniment.kit.opener import StoreOpener
-from muniment.kit.paths import Home
+from muniment.kit.paths import Home, user_path
 from muniment.kit.randomness import SystemRandomness
 from muniment.kit.server import Service, described, limits_in, run_process, serve
 from muniment.kit.settings import Settings
@@ -119,7 +119,7 @@ def _snapshot_folder(home: Home, settings: Settings) -> Path:
     named = settings.snapshot_folder
     if not named:
         return private_folder(home.data(SLOTS_STORE.service) / "snapshots")
-    folder = Path(named).expanduser()
+    folder = user_path(named)
     if not folder.is_absolute():
         raise PreconditionError(
             f"is {named}, which is not absolute",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from muniment.kit.errors import PreconditionError
+from muniment.kit.paths import user_path
 from muniment.kit.settings import ServerSettings, Settings
 
 __all__ = ["DEFAULT_URL", "KEY_VARIABLE", "USUAL", "ServerAddress", "addresses"]
@@ -74,7 +74,7 @@ class ServerAddress:
         if not self.key_file:
             return self.variable_key or None
         try:
-            return Path(self.key_file).expanduser().read_text(encoding="utf-8").strip() or None
+            return user_path(self.key_file).read_text(encoding="utf-8").strip() or None
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text"
             raise PreconditionError(

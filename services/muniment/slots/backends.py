@@ -7,6 +7,7 @@ from pathlib import Path
 
 from muniment.kit.clock import Clock
 from muniment.kit.errors import NotFoundError
+from muniment.kit.paths import user_path
 from muniment.slots.addresses import ServerAddress
 from muniment.slots.backend import Backend
 from muniment.slots.failures import NoServer, printable
@@ -59,16 +60,9 @@ class Backends:
     def places(self, backend: Backend) -> Places:
         """The folders of its save files."""
         named = backend.address.save_folder
-        return Places(self.folder, _expanded(named) if named else None)
+        return Places(self.folder, user_path(named) if named else None)
 
     def places_of(self, name: str) -> Places:
         """The same by name; our folder alone for a server that is configured no more."""
         backend = self._backends.get(name)
         return Places(self.folder, None) if backend is None else self.places(backend)
-
-
-def _expanded(named: str) -> Path:
-    try:
-        return Path(named).expanduser()
-    except RuntimeError:  # Of a user that there is not: it is not absolute, then.
-        return Path(named)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -44,7 +44,6 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
     restorer: Restorer
     remover: Remover
     prober: Prober
-    _probes: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ListServers(
         self, request: slots_pb2.ListServersRequest, context: _Call
@@ -79,8 +78,7 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
 
         async def probe() -> None:
             try:
-                async with self._probes:
-                    await self.prober.probe(backend, LONG_WORDS, report)
+                await self.prober.probe(backend, LONG_WORDS, report)
             finally:
                 parts.put_nowait(None)
 

@@ -88,6 +88,12 @@ def test_a_key_is_read_when_it_is_used(tmp_path: Path) -> None:
     assert one.key() == "second"
 
 
+def test_the_key_of_a_user_that_is_not_there_cannot_be_read() -> None:
+    (one,) = _addresses(llama_key_file="~no-such-user/key")
+    with pytest.raises(PreconditionError, match="no-such-user"):
+        one.key()
+
+
 def test_the_predecessors_key_is_taken_where_no_file_is_named(tmp_path: Path) -> None:
     environment = {"SAKUR4_LLAMA_API_KEY": "theirs"}
     assert addresses(Settings(), environment)[0].key() == "theirs"

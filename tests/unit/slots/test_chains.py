@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muniment.slots.chains import TokenChain
@@ -12,6 +12,7 @@ from muniment.v1 import store_pb2
 TOKENS = st.lists(st.integers(min_value=0, max_value=2**31 - 1), max_size=5 * CHAIN_BLOCK_TOKENS)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TOKENS, TOKENS, TOKENS)
 def test_what_two_prompts_share_is_told_in_whole_blocks(
     common: list[int], mine: list[int], theirs: list[int]
