@@ -78,6 +78,21 @@ async def test_files_of_a_former_folder_are_found(
         assert not file_of(saved).exists()
 
 
+@pytest.mark.parametrize("is_sealed", [False, True])
+async def test_files_of_a_former_folder_that_is_the_servers_stay(
+    server: LlamaServer, slots_home: SlotsHome, is_sealed: bool
+) -> None:
+    if is_sealed:
+        slots_home.seal()
+    async with slots_home.serving(server, snapshot_folder=str(server.save_folder)) as caller:
+        saved = (await caller.save()).snapshot
+    for _ in range(2):
+        async with slots_home.serving(server) as caller:
+            assert file_of(saved).exists()
+            assert not (await caller.all_snapshots())[0].HasField("damage")
+            assert (await caller.restore(saved.snapshot_id)).restored_tokens == saved.tokens
+
+
 async def test_folder_that_is_not_there_any_more(
     server: LlamaServer, slots_home: SlotsHome, tmp_path: Path
 ) -> None:

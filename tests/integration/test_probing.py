@@ -116,12 +116,37 @@ async def test_an_older_build_tells_in_figures_that_a_slot_is_unused(
 ) -> None:
     def as_older_builds(body: bytes) -> bytes:
         return json.dumps(
-            [{"id_task": -1, "next_token": {}, **one} for one in json.loads(body)]
+            [{"id_task": -1, "n_prompt_tokens": 0, **one} for one in json.loads(body)]
         ).encode()
 
     gateway.instead["/slots"] = as_older_builds
     await probing.probe()
     assert await probing.is_probed()
+
+
+async def test_one_that_does_not_count_its_tokens_is_left_alone(
+    gateway: Gateway, probing: Probing
+) -> None:
+    def as_oldest_builds(body: bytes) -> bytes:
+        told = [{"id_task": -1, **one} for one in json.loads(body)]
+        for one in told:
+            one.pop("n_prompt_tokens", None)
+        return json.dumps(told).encode()
+
+    gateway.instead["/slots"] = as_oldest_builds
+    await refused(probing.probe(), "SLOT_NONE_SPARE")
+    assert not gateway.was_asked(COMPLETION)
+
+
+async def test_a_slot_that_is_used_keeps_the_others_from_being_probed(
+    start_llama: StartLlama, gateway: Gateway
+) -> None:
+    server = gateway.server = start_llama(slots=2)
+    server.complete("what somebody says", slot=0)
+    with a_folder() as folder:
+        async with a_prober(gateway.url, folder, server.save_folder) as probing:
+            await refused(probing.probe(), "SLOT_NONE_SPARE")
+    assert not gateway.was_asked(COMPLETION)
 
 
 async def test_only_a_run_that_was_seen_to_begin_is_probed_unasked(
@@ -212,7 +237,8 @@ async def test_probes_take_turns(start_llama: StartLlama, gateway: Gateway) -> N
             gateway.asked.clear()
             await asyncio.gather(probing.probe(), probing.probe())
     acts = [re.match(r"POST /slots/(\d)\?action=(save|erase) ", one) for one in gateway.asked]
-    assert [one[1] for one in acts if one] == ["1"] * 4 + ["0"] * 4
+    # All slots are saved to see that they are empty, and the last is probed.
+    assert [one[1] for one in acts if one] == ["0", "1", "1", "1", "1"] * 2
 
 
 def names_asked(gateway: Gateway) -> list[str]:
@@ -279,3 +305,16 @@ async def test_what_a_server_cannot_do_is_said_plainly(
     assert told[slots_pb2.CAPABILITY_KIND_RESTORE] == "does not restore slots"
     assert told[slots_pb2.CAPABILITY_KIND_METRICS] == "does not tell its metrics"
     assert told[slots_pb2.CAPABILITY_KIND_TOKENIZE] == "counts tokens"
+
+
+async def test_a_sealed_home_has_nothing_written_that_it_cannot_reach(
+    start_llama: StartLlama, slots_home: SlotsHome
+) -> None:
+    slots_home.seal()
+    server = start_llama(slots=1)
+    Conversation(server).send()
+    before = list(server.save_folder.iterdir())
+    async with slots_home.serving(server, llama_save_folder="") as caller:
+        error = await refused(caller.probe(), "SNAPSHOT_CANNOT_BE_SEALED", fix="llama_save_folder")
+        assert "llama_save_folder" in error.message
+    assert list(server.save_folder.iterdir()) == before

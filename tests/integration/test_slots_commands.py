@@ -105,7 +105,7 @@ def test_a_slot_is_saved_listed_restored_and_removed(house: House, server: Llama
     told = house.run("slots", "restore", saved["snapshot_id"]).out.decode()
     assert told.startswith(f"slot 0 of main holds {saved['tokens']} tokens of ")
     gone = house.must("slots", "delete", saved["snapshot_id"])
-    assert gone == {"snapshot_id": saved["snapshot_id"], "file_removed": True}
+    assert gone == {"snapshot_id": saved["snapshot_id"], "file_removed": True, "note": None}
     assert not Path(saved["file_path"]).exists()
     assert error_of(house, "restore", saved["snapshot_id"])["reason"] == "SNAPSHOT_UNKNOWN"
     assert error_of(house, "delete", saved["snapshot_id"])["reason"] == "SNAPSHOT_UNKNOWN"

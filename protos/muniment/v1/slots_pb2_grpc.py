@@ -105,10 +105,10 @@ class SlotsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ProbeServer(self, request, context):
-        """Finds out what the server can do, on a slot that nobody uses: what a save and restore bring
-        back, whether a shared prefix is reused, how many tokens are evaluated at least.
-        Effect: the spare slot's content. Deadline class: maintenance.
-        Errors: as ListSlots, and FAILED_PRECONDITION (no slot is spare, or one is busy).
+        """Finds out what the server can do, while nobody has used any of its slots: what a save and
+        restore bring back, whether a shared prefix is reused, how many tokens are evaluated at least.
+        Effect: one slot's content. Deadline class: maintenance.
+        Errors: as ListSlots, and FAILED_PRECONDITION (a slot was used, or is busy).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

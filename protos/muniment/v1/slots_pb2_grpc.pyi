@@ -52,10 +52,10 @@ class SlotsServiceStub:
     DEADLINE_EXCEEDED (it is there and does not answer in time).
     """
     ProbeServer: _grpc.UnaryStreamMultiCallable[_slots_pb2.ProbeServerRequest, _slots_pb2.ProbeServerResponse]
-    """Finds out what the server can do, on a slot that nobody uses: what a save and restore bring
-    back, whether a shared prefix is reused, how many tokens are evaluated at least.
-    Effect: the spare slot's content. Deadline class: maintenance.
-    Errors: as ListSlots, and FAILED_PRECONDITION (no slot is spare, or one is busy).
+    """Finds out what the server can do, while nobody has used any of its slots: what a save and
+    restore bring back, whether a shared prefix is reused, how many tokens are evaluated at least.
+    Effect: one slot's content. Deadline class: maintenance.
+    Errors: as ListSlots, and FAILED_PRECONDITION (a slot was used, or is busy).
     """
     CountTokens: _grpc.UnaryUnaryMultiCallable[_slots_pb2.CountTokensRequest, _slots_pb2.CountTokensResponse]
     """How many tokens each text has. Exact where the serving model's own tokenizer counts.
@@ -109,10 +109,10 @@ class SlotsServiceAsyncStub(SlotsServiceStub):
     DEADLINE_EXCEEDED (it is there and does not answer in time).
     """
     ProbeServer: _aio.UnaryStreamMultiCallable[_slots_pb2.ProbeServerRequest, _slots_pb2.ProbeServerResponse]  # type: ignore[assignment]
-    """Finds out what the server can do, on a slot that nobody uses: what a save and restore bring
-    back, whether a shared prefix is reused, how many tokens are evaluated at least.
-    Effect: the spare slot's content. Deadline class: maintenance.
-    Errors: as ListSlots, and FAILED_PRECONDITION (no slot is spare, or one is busy).
+    """Finds out what the server can do, while nobody has used any of its slots: what a save and
+    restore bring back, whether a shared prefix is reused, how many tokens are evaluated at least.
+    Effect: one slot's content. Deadline class: maintenance.
+    Errors: as ListSlots, and FAILED_PRECONDITION (a slot was used, or is busy).
     """
     CountTokens: _aio.UnaryUnaryMultiCallable[_slots_pb2.CountTokensRequest, _slots_pb2.CountTokensResponse]  # type: ignore[assignment]
     """How many tokens each text has. Exact where the serving model's own tokenizer counts.
@@ -181,10 +181,10 @@ class SlotsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _slots_pb2.ProbeServerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_slots_pb2.ProbeServerResponse], _abc.AsyncIterator[_slots_pb2.ProbeServerResponse]]:
-        """Finds out what the server can do, on a slot that nobody uses: what a save and restore bring
-        back, whether a shared prefix is reused, how many tokens are evaluated at least.
-        Effect: the spare slot's content. Deadline class: maintenance.
-        Errors: as ListSlots, and FAILED_PRECONDITION (no slot is spare, or one is busy).
+        """Finds out what the server can do, while nobody has used any of its slots: what a save and
+        restore bring back, whether a shared prefix is reused, how many tokens are evaluated at least.
+        Effect: one slot's content. Deadline class: maintenance.
+        Errors: as ListSlots, and FAILED_PRECONDITION (a slot was used, or is busy).
         """
 
     @_abc_1.abstractmethod

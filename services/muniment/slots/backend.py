@@ -113,7 +113,9 @@ class Backend:
             found = await self._look()
         except MunimentError as error:
             self._note(_condition(error))
-            self._was_away |= isinstance(error, Unreachable) and error.nothing_is_there
+            # One that loads its model has just begun.
+            is_away = isinstance(error, Unreachable) and error.nothing_is_there
+            self._was_away |= is_away or isinstance(error, Loading)
             if isinstance(error, Unreachable) and not self.address.is_configured:
                 raise NoServer from None
             raise

@@ -35,6 +35,7 @@ class SlotBook:
         self._runs_seen = 0
         self._held: dict[int, Held] = {}
         self._used: set[int] = set()
+        self._freed: dict[int, tuple[int | None, int | None]] = {}
         self._sessions: dict[int, str] = {}
 
     def begin_run(self, run: object, runs_seen: int) -> None:
@@ -45,13 +46,21 @@ class SlotBook:
         """
         if (run, runs_seen) != (self._run, self._runs_seen):
             self._held.clear()
+            self._freed.clear()
         if runs_seen != self._runs_seen:
             self._used.clear()
         self._run, self._runs_seen = run, runs_seen
 
-    def is_used(self, slot_id: int) -> bool:
-        """Whether a call named the slot in this run, or put something there."""
-        return slot_id in self._used
+    def is_unused(self, told: ToldSlot) -> bool:
+        """Whether nothing was asked of the slot in this run, or nothing since a probe freed it."""
+        if told.is_busy or told.slot_id in self._used:
+            return False
+        freed = self._freed.get(told.slot_id)
+        return told.is_fresh or freed == (told.task, told.prompt_tokens)
+
+    def free(self, told: ToldSlot) -> None:
+        """A probe has emptied the slot again."""
+        self._freed[told.slot_id] = told.task, told.prompt_tokens
 
     def claim(self, slot_id: int, session_id: str) -> None:
         """A call of that session named this slot."""

@@ -154,3 +154,12 @@ def printable(words: str) -> str:
     """Words of the server as data: on one line, and not too long."""
     text = "".join(one if one.isprintable() else " " for one in words)
     return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]}…"
+
+
+def cannot_be_sealed(why: str, fix: str) -> PreconditionError:
+    """The error where a sealed home could not seal what the server would write."""
+    return PreconditionError(
+        f"this home is sealed, and the server's file could not be: {why}",
+        reason="SNAPSHOT_CANNOT_BE_SEALED",
+        fix=fix,
+    )

@@ -102,6 +102,11 @@ class Knowledge:
     store: Store
     clock: Clock
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the home is."""
+        return self.store.protection.sealed
+
     def home(self) -> str:
         """What tells this home from others that use the same servers. Reads the store."""
         with self.store.read() as reader:

@@ -94,7 +94,11 @@ class Places:
 
     def is_shared(self) -> bool:
         """Whether the server writes into our folder."""
-        return self.server_folder is None or _same(self.server_folder, self.folder)
+        return self.server_folder is None or self.is_servers(self.folder)
+
+    def is_servers(self, folder: Path) -> bool:
+        """Whether the server writes into that folder."""
+        return self.server_folder is not None and _same(self.server_folder, folder)
 
     def keep(self, written: Path, name: str) -> Path:
         """Have the file in our folder under that name; durable."""
@@ -109,7 +113,7 @@ class Places:
 
     def offer(self, kept: Path) -> Path | None:
         """Put a file of ours where the server reads; what is to be removed afterwards."""
-        if self.server_folder is None or self.is_shared():
+        if self.server_folder is None or self.is_servers(kept.parent):
             return None
         offered = self.server_folder / kept.name
         offered.unlink(missing_ok=True)

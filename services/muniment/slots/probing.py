@@ -10,7 +10,8 @@ length is told.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,8 +23,8 @@ from muniment.kit.errors import MunimentError, PreconditionError
 from muniment.kit.progress import Report
 from muniment.kit.randomness import Randomness
 from muniment.slots.answers import count_in
-from muniment.slots.backend import Backend
-from muniment.slots.failures import NotSupported
+from muniment.slots.backend import Backend, Found
+from muniment.slots.failures import NotSupported, cannot_be_sealed
 from muniment.slots.knowing import Knowledge
 from muniment.slots.places import Places
 from muniment.slots.probe_files import ProbeFiles
@@ -106,14 +107,15 @@ class Prober:
 
     async def _probe(self, backend: Backend, words: int, report: Report) -> None:
         found = await backend.ready()
-        chosen = _spare(backend, await backend.slots())
+        await asyncio.to_thread(self._require_sealable, backend)
+        _spare(backend, await backend.slots())
         # A word of the prompt has some tokens, and a slot may be short.
         words = min(words, int(found.model.slot_context_tokens // 12))
-        report(f"looking whether anything is in slot {chosen.slot_id}", 0, _STEPS)
-        async with backend.turn(chosen.slot_id):
-            # Somebody may have had his turn in between, and have filled it.
+        report("looking whether anything is in a slot", 0, _STEPS)
+        async with _all_turns(backend, found):
+            # Somebody may have had his turn in between, and have filled one.
             found = await backend.ready()
-            _spare(backend, [one for one in await backend.slots() if _may_be(one, chosen)])
+            chosen = _spare(backend, await backend.slots())
             trial = _Trial(backend, chosen.slot_id, await self._files(backend), report)
             async with trial.files:
                 prompt = _Prompt.of(words, self.randomness)
@@ -128,6 +130,21 @@ class Prober:
                 measured_at=timestamp(self.clock),
             )
         await self.knowledge.keep_probe(backend.address.name, found.subject, capability, worth)
+
+    def _require_sealable(self, backend: Backend) -> None:
+        """Let nothing be written in plain that would stay: a slot may hold what was restored.
+
+        Raises:
+            PreconditionError: The home is sealed, and the server's files are out of reach.
+        """
+        lack = self.places(backend).out_of_reach() if self.knowledge.is_sealed else None
+        if lack is not None:
+            setting = backend.address.folder_setting
+            raise cannot_be_sealed(
+                f"`{setting}` {lack}",
+                f"set `{setting}` to the --slot-save-path of llama-server, then run"
+                " `muniment restart slots`",
+            )
 
     async def _files(self, backend: Backend) -> ProbeFiles:
         home = await asyncio.to_thread(self.knowledge.home)
@@ -155,8 +172,10 @@ class _Trial:
     async def run(self, prompt: _Prompt) -> tuple[slots_pb2.Capability, _Figures | None]:
         """What is seen of it."""
         server = self.backend.server
-        saves = await self._require_empty()
+        slots = await self.backend.slots()
+        saves = all([await self._require_empty(one.slot_id) for one in slots])
         self.report("evaluating a prompt", 1, _STEPS)
+        _spare(self.backend, await self.backend.slots())
         first = await server.complete(self.slot_id, prompt.whole)
         own = await self._require_own(first)
         saved, name = 0, self.files.next_name()
@@ -181,23 +200,26 @@ class _Trial:
         self.report("continuing it", 4, _STEPS)
         after = await server.complete(self.slot_id, prompt.longer)
         self.report("cleaning up", 5, _STEPS)
-        await self._require_own(after)
+        own = await self._require_own(after)
         await server.act(self.slot_id, "erase")
+        left = replace(own, prompt_tokens=0)
+        await self._require_same(left)
+        self.backend.book.free(left)
         return capability, _Figures(saved, _evaluated(after), count_in(after, "cache_n"))
 
-    async def _require_empty(self) -> bool:
+    async def _require_empty(self, slot_id: int) -> bool:
         """Have the slot saved, which tells what is in it, however it came there; if it can be.
 
         Raises:
             PreconditionError: Something is in it.
         """
         try:
-            answer = await self.backend.server.act(self.slot_id, "save", self.files.first_name)
+            answer = await self.backend.server.act(slot_id, "save", self.files.first_name)
         except NotSupported:
             return False  # Then nothing can have been restored, and what was asked is told.
         await asyncio.to_thread(self.files.look)
         if answer.get("n_saved") != 0:
-            raise _taken(f"something is in slot {self.slot_id} of the inference server")
+            raise _taken(f"something is in slot {slot_id} of the inference server")
         return True
 
     async def _require_own(self, last: dict[str, Any]) -> ToldSlot:
@@ -206,7 +228,7 @@ class _Trial:
         Raises:
             PreconditionError: It holds something else.
         """
-        told = await self.backend.slot(self.slot_id)
+        told = await self._look()
         own = _evaluated(last) + count_in(last, "predicted_n")
         if told is None or told.is_busy or told.task is None or told.prompt_tokens is None:
             raise self._in_use()
@@ -220,16 +242,26 @@ class _Trial:
         Raises:
             PreconditionError: Somebody did.
         """
-        told = await self.backend.slot(self.slot_id)
+        told = await self._look()
         if told is None or told.is_busy:
             raise self._in_use()
         if (told.task, told.prompt_tokens) != (own.task, own.prompt_tokens):
             raise self._in_use()
 
+    async def _look(self) -> ToldSlot | None:
+        """What is told of the slot, while all others are as unused as they were.
+
+        Raises:
+            PreconditionError: Another one was taken into use.
+        """
+        told = {one.slot_id: one for one in await self.backend.slots()}
+        own = told.pop(self.slot_id, None)
+        if not all(map(self.backend.book.is_unused, told.values())):
+            raise self._in_use()
+        return own
+
     def _in_use(self) -> PreconditionError:
-        return _taken(
-            f"slot {self.slot_id} of the inference server was taken into use while it was probed"
-        )
+        return _taken("the inference server was taken into use while it was probed")
 
 
 @dataclass(frozen=True)
@@ -250,8 +282,21 @@ class _Prompt:
         return cls(whole, f"{whole} and so on", half, f"{half} but otherwise")
 
 
+@asynccontextmanager
+async def _all_turns(backend: Backend, found: Found) -> AsyncIterator[None]:
+    """Hold the turns of all slots; who has one takes no second, so that none waits in a ring."""
+    async with AsyncExitStack() as stack:
+        for slot_id in range(found.model.slots):
+            await stack.enter_async_context(backend.turn(slot_id))
+        yield
+
+
 def _spare(backend: Backend, told: list[ToldSlot]) -> ToldSlot:
-    """A slot that nobody has used since the server started, while none is busy."""
+    """A slot of a server of which nobody has used any since it started.
+
+    Slots may share one cache (`--kv-unified`), and do by default: a request on one then clears
+    those that are idle.
+    """
     busy = [one.slot_id for one in told if one.is_busy]
     if busy:
         raise PreconditionError(
@@ -259,28 +304,21 @@ def _spare(backend: Backend, told: list[ToldSlot]) -> ToldSlot:
             reason="SLOT_BUSY",
             fix="call again when it has ended; `muniment slots show` tells",
         )
+    used = [one for one in told if not backend.book.is_unused(one)]
+    if used or not told:
+        which = f"slot {used[0].slot_id}" if used else "a slot"
+        raise _taken(
+            f"of {which} of the inference server it cannot be told that nobody has used it"
+        )
     # The last one is the least likely to be named by anybody.
-    fresh = [one for one in told if one.is_fresh and not backend.book.is_used(one.slot_id)]
-    if not fresh:
-        raise _taken("of no slot of the inference server can it be told that nobody has used it")
-    # Where somebody has his turn, there will be something.
-    return next((one for one in reversed(fresh) if not _has_turn(backend, one)), fresh[-1])
-
-
-def _has_turn(backend: Backend, slot: ToldSlot) -> bool:
-    return backend.turn(slot.slot_id).locked()
-
-
-def _may_be(told: ToldSlot, chosen: ToldSlot) -> bool:
-    """Whether this is the slot, or one that is busy and forbids all probing."""
-    return told.is_busy or told.slot_id == chosen.slot_id
+    return told[-1]
 
 
 def _taken(what: str) -> PreconditionError:
     return PreconditionError(
-        f"{what}, and a probe would take away what a slot holds",
+        f"{what}, and a probe may take away what a slot holds",
         reason="SLOT_NONE_SPARE",
-        fix="start llama-server with a greater --parallel, or probe it right after its start",
+        fix="probe it right after its start, before anything is asked of it",
     )
 
 

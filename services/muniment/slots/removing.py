@@ -104,7 +104,8 @@ class Remover:
             with self.store.read() as reader:
                 if is_start:
                     for row in snapshots.snapshots(reader).rows:
-                        _take_back(row.snapshot, self.places_of(row.snapshot.server))
+                        places = self.places_of(row.snapshot.server)
+                        _take_back(row.snapshot, places, self.store.path)
                 return snapshots.unfinished(reader)
 
         for row in await asyncio.to_thread(left):
@@ -143,12 +144,14 @@ class Remover:
             return snapshots.leaving(reader, snapshot_id)
 
 
-def _take_back(snapshot: slots_pb2.Snapshot, places: Places) -> None:
+def _take_back(snapshot: slots_pb2.Snapshot, places: Places, store_folder: Path) -> None:
     """Remove what was lent to the server for a restore that a crash cut short."""
     if snapshot.place != slots_pb2.SNAPSHOT_PLACE_FOLDER:
         return
     lent = [(places.server_folder or places.folder) / f"{snapshot.file_name}{PLAIN_SUFFIX}"]
-    if places.server_folder is not None and not places.is_shared():
+    kept_in = recorded_folder(snapshot, store_folder)
+    # What was kept there before another folder was made ours is not lent.
+    if places.server_folder is not None and not places.is_servers(kept_in or places.folder):
         lent.append(places.server_folder / snapshot.file_name)
     for path in lent:
         try:
@@ -176,7 +179,7 @@ def _remove(snapshot: slots_pb2.Snapshot, places: Places, store_folder: Path) ->
     if not is_removed and snapshot.place == slots_pb2.SNAPSHOT_PLACE_SERVER:
         return _Removal(f"its file {snapshot.file_name} is out of reach and stays with the server")
     if not is_removed and kept_in is not None and not kept_in.is_dir():
-        return _Removal(f"its file was kept in {kept_in}, which is not there")
+        return _Removal(f"its file was kept in {kept_in}, which is not there", False)
     return _Removal()
 
 

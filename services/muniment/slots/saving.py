@@ -23,7 +23,7 @@ from muniment.slots.answers import count_in, milliseconds_in
 from muniment.slots.backend import Backend, Found
 from muniment.slots.chains import TokenChain
 from muniment.slots.contents import Held
-from muniment.slots.failures import KeyRefused, Loading, NotSupported, Refused
+from muniment.slots.failures import KeyRefused, Loading, NotSupported, Refused, cannot_be_sealed
 from muniment.slots.places import SEALED_SUFFIX, Places, file_trouble
 from muniment.slots.removing import KEPT_SUFFIX, Remover
 from muniment.slots.retention import Retention
@@ -206,11 +206,11 @@ class Saver:
         )
         lack = places.out_of_reach()
         if lack is not None:
-            raise _cannot_be_sealed(f"`{setting}` {lack}", fix)
+            raise cannot_be_sealed(f"`{setting}` {lack}", fix)
         with self.store.read() as reader:
             strays = snapshots.out_of_reach(reader, address.name)
         if strays:
-            raise _cannot_be_sealed(
+            raise cannot_be_sealed(
                 f"an earlier one, {strays[0].file_name}, lies in plain where the server writes, and"
                 f" `{setting}` did not name that folder",
                 f"{fix} and `muniment slots delete {strays[0].snapshot_id}`",
@@ -337,12 +337,4 @@ def _empty(slot_id: int) -> PreconditionError:
         f"slot {slot_id} of the inference server holds nothing",
         reason="SLOT_EMPTY",
         fix="name the slot that your requests use; `muniment slots show` lists them",
-    )
-
-
-def _cannot_be_sealed(why: str, fix: str) -> PreconditionError:
-    return PreconditionError(
-        f"this home is sealed, and the server's file could not be: {why}",
-        reason="SNAPSHOT_CANNOT_BE_SEALED",
-        fix=fix,
     )

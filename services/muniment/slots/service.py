@@ -124,9 +124,9 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
         call = call_context()
         backend = self.backends.find(request.server)
         # It goes on when the caller goes away, who asks again with the same key.
+        backend.book.claim(call.slot_id, call.session_id)
         saving = asyncio.ensure_future(self.saver.save(backend, call, request))
         response = await asyncio.shield(saving)
-        backend.book.claim(call.slot_id, call.session_id)
         told = slots_pb2.SaveSnapshotResponse()
         told.CopyFrom(response)
         # What is saved stays saved while the server is away.

@@ -63,6 +63,7 @@ def _had_no_task(told: Mapping[str, Any]) -> bool:
     each slot shows that they are such: a server that leaves tasks out always is none of them.
     """
     if "id_task" in told:
-        return bool(told["id_task"] == _NO_TASK)
+        # One that does not count the slot's tokens could not show whose they are afterwards.
+        return "n_prompt_tokens" in told and bool(told["id_task"] == _NO_TASK)
     is_of_newer_build = isinstance(told.get("speculative"), bool) and "is_processing" in told
     return is_of_newer_build and not told.keys() & _OF_A_TASK
