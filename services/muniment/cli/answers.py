@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.cli.health import wait_until_healthy
-from muniment.cli.house import START_SECONDS
+from muniment.cli.house import START_SECONDS, UP_SECONDS
 from muniment.cli.output import progress
 from muniment.cli.services import reason_of_failure
 from muniment.cli.slots_told import told_server, told_slot
@@ -159,7 +159,7 @@ class Asker:
         async with memory_clients(self.home) as clients:
             if not are_up:
                 with suppress(MunimentError):  # Told below, beside what can be told.
-                    await wait_until_healthy(self.home, [SLOTS], deadline_seconds=START_SECONDS)
+                    await wait_until_healthy(self.home, [SLOTS], deadline_seconds=UP_SECONDS)
             told = await status.host_status(clients, self._context())
         answer: Answer = {
             "home": str(self.home.path),
@@ -245,7 +245,7 @@ async def service_clients(home: Home, *names: str) -> AsyncIterator[Clients]:
         started = ensure_running(home, deadline_seconds=START_SECONDS)
         if started or any(reason_of_failure(home, name) for name in names):
             # A call would wait long for a service that knows why it cannot start.
-            await wait_until_healthy(home, names, deadline_seconds=START_SECONDS)
+            await wait_until_healthy(home, names, deadline_seconds=UP_SECONDS)
     async with open_clients(home) as clients:
         yield clients
 
