@@ -18,6 +18,9 @@ TRANSCRIPTS ?= ../shared/data/records-transcripts
 test-contract: setup  ## Replay recorded conversations with the vault reference's program
 	@MUNIMENT_TEST_TRANSCRIPTS=$(abspath $(TRANSCRIPTS)) .venv/bin/pytest tests/contract
 
+test-code: setup  ## Follow 200 random sequences of edits with the code index, as CI does 20
+	@MUNIMENT_TEST_EDITS=200 .venv/bin/pytest tests/faults/test_code_edits.py
+
 test-orphans: setup  ## End harnesses 50 times with commits under way, as CI does 12 times
 	@MUNIMENT_TEST_ORPHANS=50 .venv/bin/pytest tests/faults/test_orphans.py
 
@@ -59,8 +62,17 @@ bench-typed-search: setup  ## Score the verdicts of typed search on labelled que
 bench-slots: setup  ## Measure counting by the served model, and what restoring a slot spares
 	@$(PY) -m benchmarks.slots
 
+bench-code: setup  ## Measure the code index on real trees, beside others; fetches some 800 MB
+	@$(PY) -m benchmarks.code
+
+bench-impact: setup  ## Score the impact of changes on what changed together in real histories
+	@$(PY) -m benchmarks.impact
+
 bench-counting: setup  ## Measure estimates of tokens beside real tokenizers; fetches some 250 MB
 	@$(PY) -m benchmarks.counting
+
+bench-edges: setup  ## Hold resolved call edges of Python packages against scip-python's, from npm
+	@$(PY) -m benchmarks.code_edges
 
 protos: setup  ## Regenerate the Python beside the contracts
 	scripts/generate-protos protos
@@ -74,5 +86,5 @@ lock: setup  ## Re-make requirements.lock; newer versions with UPGRADE=--upgrade
 clean:  ## Remove what the other targets made
 	rm -rf .venv node_modules build dist .*_cache .hypothesis
 
-.PHONY: help setup run test test-contract test-orphans test-hosts test-models test-kills lint draw \
-	bench-store bench-front bench-restart bench-records bench-typed-search bench-slots bench-counting protos manifest lock clean
+.PHONY: help setup run test test-code test-contract test-orphans test-hosts test-models test-kills lint draw \
+	bench-store bench-front bench-restart bench-records bench-typed-search bench-slots bench-code bench-impact bench-counting bench-edges protos manifest lock clean

@@ -34,14 +34,14 @@ class Package:
     sha256: str
 
 
-def fetch(package: Package) -> Path:
-    """The package's file, from the last download or a new one.
+def fetch(package: Package, place: Path = PLACE) -> Path:
+    """The package's file, from the last download (kept in `place`) or a new one.
 
     Raises:
         ValueError: What came is not what is pinned.
         OSError, subprocess.SubprocessError: Nothing came.
     """
-    folder = PLACE / f"{package.name.replace('/', '-').lstrip('@')}-{package.version}"
+    folder = place / f"{package.name.replace('/', '-').lstrip('@')}-{package.version}"
     if not (kept := list(folder.glob("*.*"))):
         folder.mkdir(parents=True, exist_ok=True)
         subprocess.run(

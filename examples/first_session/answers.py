@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["AnswerError", "Committed", "Hit", "Pinned", "committed", "field", "pinned", "recalled"]
+__all__ = [
+    "AnswerError",
+    "Committed",
+    "Dependent",
+    "Hit",
+    "Pinned",
+    "committed",
+    "dependents",
+    "field",
+    "pinned",
+    "recalled",
+]
 
 _Value = TypeVar("_Value")
 
@@ -49,6 +60,17 @@ class Hit:
     current_value: str | None
 
 
+@dataclass(frozen=True)
+class Dependent:
+    """Something that a change would reach."""
+
+    name: str
+    file: str
+    line: int
+    via: str
+    is_test: bool
+
+
 def committed(answer: Mapping[str, Any]) -> Committed:
     """Read the answer of `memory.commit_episode`."""
     return Committed(
@@ -70,6 +92,20 @@ def pinned(answer: Mapping[str, Any]) -> Pinned:
 def recalled(answer: Mapping[str, Any]) -> list[Hit]:
     """Read the answer of `memory.recall`, best hit first."""
     return [_hit(entry) for entry in field(answer, "results", list)]
+
+
+def dependents(answer: Mapping[str, Any]) -> list[Dependent]:
+    """Read the answer of `code.impact_of_change`, the nearest first."""
+    return [
+        Dependent(
+            name=field(entry, "qualified_name", str),
+            file=field(entry, "file", str),
+            line=field(entry, "at_line", int),
+            via=field(entry, "via", str),
+            is_test=field(entry, "test", bool),
+        )
+        for entry in field(answer, "callers", list)
+    ]
 
 
 def field(answer: Mapping[str, Any], name: str, kind: type[_Value]) -> _Value:

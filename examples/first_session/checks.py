@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from examples.first_session.answers import Hit
+from examples.first_session.answers import Dependent, Hit
 
 __all__ = [
     "TOP_HITS",
@@ -20,6 +20,7 @@ __all__ = [
     "exactly_once",
     "pins_survived",
     "rank_of",
+    "reached",
 ]
 
 TOP_HITS = 3
@@ -65,6 +66,17 @@ def rank_of(expect: str, hits: Sequence[Hit]) -> int | None:
         if expect in hit.text:
             return rank
     return None
+
+
+def reached(symbol: str, expect: Sequence[str], found: Sequence[Dependent]) -> Check:
+    """Look for every file that a change of the symbol has to reach, and for a test."""
+    claim = f"What a change of {symbol} would reach is known"
+    files = {one.file for one in found}
+    missing = [file for file in expect if file not in files]
+    tests = sum(one.is_test for one in found)
+    if missing:
+        return Check(claim, False, f"not among it: {', '.join(missing)}")
+    return Check(claim, tests > 0, f"{len(found)} in {len(files)} files, {tests} of them tests")
 
 
 def exactly_once(turns: Sequence[Acknowledged], stored: Sequence[Mapping[str, Any]]) -> Check:

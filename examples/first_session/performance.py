@@ -106,6 +106,8 @@ class Play:
                 await self._pin(bridge, step)
             case script.Recall():
                 await self._recall(bridge, step)
+            case script.Impact():
+                await self._impact(bridge, step)
             case script.Kill():
                 await self._kill(step)
             case script.Narrate():
@@ -154,6 +156,14 @@ class Play:
         if rank is not None:
             detail = f"{step.expect!r} in hit {rank}"
         self._expectations.append(checks.Check(step.query, rank is not None, detail))
+
+    async def _impact(self, bridge: Bridge, step: script.Impact) -> None:
+        arguments = {"qualified_name": step.symbol}
+        timed = await bridge.call("code.impact_of_change", arguments)
+        found = answers.dependents(timed.answer)
+        self._time("code.impact_of_change", timed.milliseconds)
+        self._stage.reached(step.symbol, step.why, found, timed.milliseconds)
+        self._expectations.append(checks.reached(step.symbol, step.expect, found))
 
     async def _kill(self, step: script.Kill) -> None:
         process = await asyncio.to_thread(self._workspace.process, step.service)

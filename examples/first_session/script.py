@@ -15,6 +15,7 @@ __all__ = [
     "PIN_KINDS",
     "ROLES",
     "Commit",
+    "Impact",
     "Kill",
     "Narrate",
     "NewSession",
@@ -67,6 +68,17 @@ class Recall:
 
 
 @dataclass(frozen=True)
+class Impact:
+    """What a change of a symbol would reach, and files that have to be among it."""
+
+    step: int
+    symbol: str
+    expect: tuple[str, ...]
+    why: str
+    """One sentence for the reader."""
+
+
+@dataclass(frozen=True)
 class Kill:
     """End a service with SIGKILL."""
 
@@ -89,13 +101,14 @@ class Narrate:
     text: str
 
 
-Step = Commit | Pin | Recall | Kill | NewSession | Narrate
+Step = Commit | Pin | Recall | Impact | Kill | NewSession | Narrate
 
 # What each kind of line may hold beside `step` and `do`: required fields, then optional ones.
 _FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "commit": (frozenset({"role", "content"}), frozenset({"tool_name", "corrects"})),
     "pin": (frozenset({"content", "kind"}), frozenset()),
     "recall": (frozenset({"query", "expect", "why"}), frozenset()),
+    "impact": (frozenset({"symbol", "expect", "why"}), frozenset()),
     "kill": (frozenset({"service"}), frozenset()),
     "new_session": (frozenset(), frozenset()),
     "narrate": (frozenset({"text"}), frozenset()),
@@ -148,6 +161,9 @@ def _step(number: int, line: str) -> Step:
         case "recall":
             query, expect, why = (_text(number, entry, f) for f in ("query", "expect", "why"))
             return Recall(number, query, expect, why)
+        case "impact":
+            symbol, why = (_text(number, entry, f) for f in ("symbol", "why"))
+            return Impact(number, symbol, _texts(number, entry, "expect"), why)
         case "kill":
             return Kill(number, _text(number, entry, "service"))
         case "new_session":
@@ -199,6 +215,13 @@ def _text(number: int, entry: dict[str, Any], field: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ScriptError(f"line {number}: {field}: has to be a text that is not empty")
     return value
+
+
+def _texts(number: int, entry: dict[str, Any], field: str) -> tuple[str, ...]:
+    values = entry[field]
+    if not isinstance(values, list) or not values or not all(isinstance(v, str) for v in values):
+        raise ScriptError(f"line {number}: {field}: has to be a list of texts that is not empty")
+    return tuple(values)
 
 
 def _one_of(number: int, entry: dict[str, Any], field: str, allowed: tuple[str, ...]) -> str:

@@ -21,7 +21,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from examples.first_session.answers import Hit
+from examples.first_session.answers import Dependent, Hit
 from examples.first_session.checks import TOP_HITS, Check, rank_of
 
 __all__ = ["Batch", "Stage"]
@@ -164,6 +164,21 @@ class Stage:
         self._line(line)
         reasons = "; ".join(hit.reasons) or "no reason given"
         self._line(Text(f"       because {reasons}", style="dim"))
+
+    def reached(
+        self, symbol: str, why: str, found: Sequence[Dependent], milliseconds: float
+    ) -> None:
+        """Print what a change of a symbol would reach."""
+        question = (
+            Text().append("  ? ", style="bold cyan").append("What would change with ", "cyan")
+        )
+        question.append(symbol, style="bold cyan").append("?", style="cyan")
+        self._print(question.append(f"  {milliseconds:.0f} ms", style="dim"))
+        for one in found:
+            line = Text("    ").append(one.name, style="bold").append(f" {one.via} it, ", "dim")
+            line.append(f"{one.file}:{one.line}")
+            self._line(line.append(", a test", style="green") if one.is_test else line)
+        self._print(Padding(Text(why, style="dim italic"), (0, 0, 0, 4)))
 
     def anchors(self, uri: str, text: str) -> None:
         """Print the beginning of the Anchor Set."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from muniment.kit import faults
 from tests.faults import (
+    test_code_points,
     test_counts,
     test_fault_points,
     test_purge,
@@ -26,6 +27,7 @@ VISITED = {
     test_record_points.REPLY_POINT,
     *test_record_points.GENERATION_POINTS,
     *test_slot_points.POINTS,
+    *test_code_points.POINTS,
 }
 
 

@@ -26,6 +26,9 @@ TOOLS = [
     "memory.commit_episode",
     "memory.pin",
     "memory.recall",
+    "code.get_repo_map",
+    "code.query_symbol",
+    "code.impact_of_change",
     "session.snapshot",
     "session.restore",
     "sakur4.status",
@@ -52,8 +55,9 @@ def check(seen: dict[str, Any]) -> None:
     assert seen["status"]["content"]["project_episodes"] == 1
     assert seen["unknown"]["error"] is True
     assert seen["unknown"]["text"].startswith("corrects: ")
-    assert seen["templates"] == ["sakur4://anchors/{project}", "sakur4://status/{project}"]
-    assert seen["resources"] == [f"sakur4://anchors/{project}", f"sakur4://status/{project}"]
+    kinds = ("anchors", "repo-map", "status")
+    assert seen["templates"] == [f"sakur4://{kind}/{{project}}" for kind in kinds]
+    assert seen["resources"] == [f"sakur4://{kind}/{project}" for kind in kinds]
     assert seen["anchors"] == "[TASK CONTRACT] never force-push"
     assert all(name in seen["prompt"] for name in TOOLS)
     assert seen["refusal"]["code"] == -32602

@@ -163,7 +163,7 @@ def test_metrics_are_prometheus_text(house: House) -> None:
     text = house.run("metrics").out.decode()
     assert "# TYPE muniment_rpc_calls_total counter" in text
     told = house.must("metrics")
-    assert [one["service"] for one in told] == ["memory", "slots"]
+    assert [one["service"] for one in told] == ["memory", "slots", "code"]
 
 
 def test_the_log_is_json(house: House) -> None:

@@ -26,6 +26,9 @@ TOOLS = [
     "memory.commit_episode",
     "memory.pin",
     "memory.recall",
+    "code.get_repo_map",
+    "code.query_symbol",
+    "code.impact_of_change",
     "session.snapshot",
     "session.restore",
     "sakur4.status",
@@ -36,7 +39,7 @@ LISTS = {
     "resources/templates/list": (
         "resourceTemplates",
         "uriTemplate",
-        ["sakur4://anchors/{project}", "sakur4://status/{project}"],
+        [f"sakur4://{kind}/{{project}}" for kind in ("anchors", "repo-map", "status")],
     ),
 }
 LOAD_REQUESTS = 200

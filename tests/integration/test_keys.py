@@ -59,7 +59,7 @@ def test_a_home_is_sealed_and_gets_another_key(house: House) -> None:
 
     sealed = house.must("key", "create")
     assert sealed["sealed"]
-    stores = [str(house.home.data(name) / "store") for name in ("memory", "slots")]
+    stores = [str(house.home.data(name) / "store") for name in ("memory", "slots", "code")]
     assert sealed["stores"] == stores
     assert sealed["in_the_clear"] == []
     assert is_sealed(house)

@@ -150,8 +150,11 @@ async def content(front: Front, tool: str, **arguments: Any) -> dict[str, Any]:
     found = CATALOGUE.find(tool)
     assert found is not None
     Draft202012Validator(found.output_schema).validate(structured)
-    if tool != "memory.recall":
-        assert json.loads(text["text"]) == structured
-    else:
+    if "rendered" in structured:
         assert text["text"] == structured["rendered"]
+    elif tool.startswith("code."):
+        # Lines for the model, which tests of their own look at.
+        assert text["text"]
+    else:
+        assert json.loads(text["text"]) == structured
     return structured

@@ -9,12 +9,8 @@ from typing import Any
 
 import grpc
 
-from muniment.kit.channels import open_channel
 from muniment.kit.files import private_folder
 from muniment.kit.ids import IdMaker
-from muniment.kit.interceptors import interceptors
-from muniment.kit.limits import MESSAGE_LIMIT_BYTES
-from muniment.kit.metrics import Metrics
 from muniment.kit.paths import Home
 from muniment.kit.settings import Settings
 from muniment.kit.store import Store, StoreOptions
@@ -30,6 +26,7 @@ from muniment.slots.schema import SCHEMA
 from muniment.slots.service import SlotsServicer
 from muniment.slots.watching import RestoreWatch
 from muniment.v1 import slots_pb2_grpc
+from tests.support.on_socket import serving
 from tests.support.seams import FakeClock, SeededRandomness
 from tests.support.stores import QuickDisk, protection
 
@@ -85,22 +82,9 @@ async def serving_slots(
     home: Home, servicer: slots_pb2_grpc.SlotsServiceServicer
 ) -> AsyncIterator[None]:
     """Somebody who speaks the slots contract, on the home's socket."""
-    server = grpc.aio.server(
-        interceptors=interceptors(Metrics("slots"), FakeClock()),
-        options=[
-            ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
-            ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
-        ],
-    )
-    slots_pb2_grpc.add_SlotsServiceServicer_to_server(servicer, server)
-    server.add_secure_port(
-        f"unix:{home.socket('slots')}",
-        grpc.local_server_credentials(grpc.LocalConnectionType.UDS),
-    )
-    await server.start()
-    async with open_channel(home, "slots") as channel:
-        await channel.channel_ready()
-        try:
-            yield
-        finally:
-            await server.stop(None)
+
+    def register(server: grpc.aio.Server) -> None:
+        slots_pb2_grpc.add_SlotsServiceServicer_to_server(servicer, server)
+
+    async with serving(home, "slots", register):
+        yield

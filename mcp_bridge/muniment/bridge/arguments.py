@@ -102,6 +102,8 @@ def _takes(schema: Mapping[str, Any]) -> str:
     if isinstance(kind, list):
         # The first is meant, the others are forgiven.
         kind = kind[0]
+    if kind == "array":
+        return "a list of texts" if schema["items"].get("type") == "string" else "a list"
     words = kinds.get(str(kind), "any JSON value")
     if schema.get("minLength"):
         words += " that is not empty"

@@ -22,6 +22,7 @@ class Resource(Enum):
     PINS = "pins"
     RECORDS = "records"
     SLOT = "slot"
+    CODE = "code"
 
 
 @dataclass(eq=False)

@@ -36,6 +36,21 @@ _TRIGGERS = (
         " corrects set to the episode_id of the wrong one.",
     ),
     (
+        "code.get_repo_map",
+        "You come to code that you do not know: call {name} with a token_budget of 2000 before you"
+        " open files. With names_only it shows the names that the other code tools take.",
+    ),
+    (
+        "code.query_symbol",
+        "You are about to rely on a signature or place that you only remember: call {name} with"
+        " the qualified name.",
+    ),
+    (
+        "code.impact_of_change",
+        "You are about to change a signature or to remove a symbol: call {name} first, and look at"
+        " what it lists, the tests too.",
+    ),
+    (
         "session.snapshot",
         "A long generation or a rewrite of your context is ahead, or the day ends, and the status"
         " names a backend: call {name}, and commit the snapshot_id that it returns.",

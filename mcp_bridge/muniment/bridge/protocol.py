@@ -53,7 +53,7 @@ INSTRUCTIONS: Mapping[str, str] = {
 
 _PUBLIC = CacheHint(ttl_ms=300_000, scope="public")
 _LISTED = CacheHint(ttl_ms=10_000, scope="private")
-_FRESH = CacheHint(ttl_ms=0, scope="private")
+_READ = CacheHint(scope="private")
 
 CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
     "server/discover": _PUBLIC,
@@ -61,9 +61,12 @@ CACHE_HINTS: Mapping[CacheableMethod, CacheHint] = {
     "prompts/list": _PUBLIC,
     "resources/templates/list": _LISTED,
     "resources/list": _LISTED,
-    "resources/read": _FRESH,
+    "resources/read": _READ,
 }
-"""How long a client may keep an answer, and whether others may share it."""
+"""How long a client may keep an answer, and whether others may share it.
+
+How long a resource may be kept, its own entry says.
+"""
 
 _Context = ServerRequestContext[Call]
 _log = structlog.get_logger()
@@ -156,7 +159,7 @@ class _Handlers:
             entry, project_id = found
             text = await entry.read(ctx.lifespan_context, project_id)
         contents = types.TextResourceContents(uri=uri, mime_type=TEXT, text=text)
-        return types.ReadResourceResult(contents=[contents])
+        return types.ReadResourceResult(contents=[contents], ttl_ms=entry.ttl_ms)
 
     async def subscribe(
         self, ctx: _Context, params: types.SubscribeRequestParams

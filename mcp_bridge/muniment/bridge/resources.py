@@ -1,4 +1,4 @@
-"""The resources: the caller's pins, and the host's status, as plain text."""
+"""The resources: pins, the outline of the code, and the host's status, as plain text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from dataclasses import dataclass, replace
 
 from muniment.bridge.calls import Call
 from muniment.bridge.lanes import Resource
+from muniment.bridge.tools.coded import map_content, rendered_map
 from muniment.bridge.tools.operability import status_content
 from muniment.kit.errors import InvalidArgumentError
 from muniment.kit.names import check_name
+from muniment.kit.printable import printable
+from muniment.workflows.code import get_repo_map
 from muniment.workflows.pins import list_pins
+from muniment.workflows.project_folders import in_project
 
 __all__ = ["ANCHORS", "RESOURCES", "ResourceEntry", "find_resource"]
 
 TEXT = "text/plain"
+
+_MAP_TOKENS = 2_000
+_MAP_TTL_MS = 10_000
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,8 @@ class ResourceEntry:
     reads: frozenset[Resource]
     read: Callable[[Call, str], Awaitable[str]]
     """From a call and a project id to the text."""
+    ttl_ms: int = 0
+    """How long a client may keep the text."""
 
     @property
     def template(self) -> str:
@@ -72,6 +81,18 @@ async def _anchors(call: Call, project_id: str) -> str:
     return "\n".join(lines)
 
 
+async def _repo_map(call: Call, project_id: str) -> str:
+    context, _ = call.context()
+    response = await get_repo_map(
+        call.clients,
+        await in_project(call.clients, context, project_id),
+        token_budget=_MAP_TOKENS,
+        deadline_seconds=call.deadline_seconds,
+    )
+    content = map_content(_MAP_TOKENS, response)
+    return f"{rendered_map(content)}\n({content['tokens_used']} tokens)"
+
+
 async def _status(call: Call, project_id: str) -> str:
     context, _ = call.context()
     if project_id != context.project_id:
@@ -87,7 +108,7 @@ async def _status(call: Call, project_id: str) -> str:
 
 def _on_one_line(value: object) -> str:
     text = (", ".join(value) or "nothing") if isinstance(value, list) else str(value)
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return printable(text)
 
 
 ANCHORS = ResourceEntry(
@@ -100,6 +121,14 @@ ANCHORS = ResourceEntry(
 
 RESOURCES = (
     ANCHORS,
+    ResourceEntry(
+        kind="repo-map",
+        title="Repository map",
+        description="Outline of the repository in 2,000 tokens; it says when the index ran.",
+        reads=frozenset({Resource.CODE}),
+        read=_repo_map,
+        ttl_ms=_MAP_TTL_MS,
+    ),
     ResourceEntry(
         kind="status",
         title="Status",

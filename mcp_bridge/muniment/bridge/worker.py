@@ -16,6 +16,7 @@ from muniment.bridge.connection import FrontConnection, Worker, decode, encode
 from muniment.bridge.eras import SUBSCRIPTIONS_LIMIT
 from muniment.bridge.protocol import make_server
 from muniment.bridge.subscriptions import Changes, Listening
+from muniment.bridge.tools.code import GET_REPO_MAP, IMPACT_OF_CHANGE, QUERY_SYMBOL
 from muniment.bridge.tools.memory import COMMIT_EPISODE, PIN, RECALL
 from muniment.bridge.tools.operability import STATUS
 from muniment.bridge.tools.records import RECORD_TOOLS
@@ -28,7 +29,12 @@ from muniment.workflows.clients import open_clients
 
 __all__ = ["CATALOGUE", "FRAME_LIMIT_BYTES", "PROTOCOL", "run_worker"]
 
-CATALOGUE = Catalogue((COMMIT_EPISODE, PIN, RECALL, SNAPSHOT, RESTORE, STATUS, *RECORD_TOOLS))
+CATALOGUE = Catalogue(
+    (
+        *(COMMIT_EPISODE, PIN, RECALL, GET_REPO_MAP, QUERY_SYMBOL, IMPACT_OF_CHANGE),
+        *(SNAPSHOT, RESTORE, STATUS, *RECORD_TOOLS),
+    )
+)
 """Everything that the bridge serves, in the order of the context reference, then of the vault's."""
 
 PROTOCOL = 1

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from muniment.v1 import code_pb2 as _code_pb2
 from muniment.v1 import memory_pb2 as _memory_pb2
 from muniment.v1 import records_pb2 as _records_pb2
 from muniment.v1 import slots_pb2 as _slots_pb2
@@ -1085,3 +1086,337 @@ class StoredPinCount(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StoredPinCount: _TypeAlias = StoredPinCount  # noqa: Y015
+
+@_typing.final
+class StoredCodeTree(_message.Message):
+    """Table `code_trees`, key (tree id): a working tree that is indexed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_ID_FIELD_NUMBER: _builtins.int
+    ROOT_FIELD_NUMBER: _builtins.int
+    INDEXED_AT_FIELD_NUMBER: _builtins.int
+    SCAN_FIELD_NUMBER: _builtins.int
+    project_id: _builtins.str
+    root: _builtins.str
+    scan: _builtins.int
+    """Number of the newest run or change that was taken in; files and symbols carry those at which
+    they last changed.
+    """
+    @_builtins.property
+    def indexed_at(self) -> _timestamp_pb2.Timestamp:
+        """When the last run over the whole tree ended. Absent where none did."""
+
+    def __init__(
+        self,
+        *,
+        project_id: _builtins.str = ...,
+        root: _builtins.str = ...,
+        indexed_at: _timestamp_pb2.Timestamp | None = ...,
+        scan: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_indexed_at", b"_indexed_at", "indexed_at", b"indexed_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_indexed_at", b"_indexed_at", "indexed_at", b"indexed_at", "project_id", b"project_id", "root", b"root", "scan", b"scan"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__indexed_at: _TypeAlias = _typing.Literal["indexed_at"]  # noqa: Y015
+    _WhichOneofArgType__indexed_at: _TypeAlias = _typing.Literal["_indexed_at", b"_indexed_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__indexed_at) -> _WhichOneofReturnType__indexed_at | None: ...
+
+Global___StoredCodeTree: _TypeAlias = StoredCodeTree  # noqa: Y015
+
+@_typing.final
+class StoredCodeFile(_message.Message):
+    """Table `code_files`, key (tree id, path): a file and what its parser said."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    MTIME_NS_FIELD_NUMBER: _builtins.int
+    CTIME_NS_FIELD_NUMBER: _builtins.int
+    INODE_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    CONDITION_FIELD_NUMBER: _builtins.int
+    READER_VERSION_FIELD_NUMBER: _builtins.int
+    FACTS_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """Relative to the root, with `/`."""
+    size_bytes: _builtins.int
+    mtime_ns: _builtins.int
+    ctime_ns: _builtins.int
+    """Change time and inode, by which a file that was exchanged under its old size and time shows."""
+    inode: _builtins.int
+    digest: _builtins.bytes
+    """BLAKE2b-128 of the content."""
+    language: _builtins.str
+    """As `languages` names it. Empty where there is no grammar."""
+    condition: _code_pb2.FileCondition.ValueType
+    reader_version: _builtins.int
+    """Version of the queries that read it: another one is parsed again."""
+    @_builtins.property
+    def facts(self) -> Global___CodeFacts: ...
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        size_bytes: _builtins.int = ...,
+        mtime_ns: _builtins.int = ...,
+        ctime_ns: _builtins.int = ...,
+        inode: _builtins.int = ...,
+        digest: _builtins.bytes = ...,
+        language: _builtins.str = ...,
+        condition: _code_pb2.FileCondition.ValueType = ...,
+        reader_version: _builtins.int = ...,
+        facts: Global___CodeFacts | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["condition", b"condition", "ctime_ns", b"ctime_ns", "digest", b"digest", "facts", b"facts", "inode", b"inode", "language", b"language", "mtime_ns", b"mtime_ns", "path", b"path", "reader_version", b"reader_version", "size_bytes", b"size_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredCodeFile: _TypeAlias = StoredCodeFile  # noqa: Y015
+
+@_typing.final
+class CodeFacts(_message.Message):
+    """What a file says, as a function of its path, language and content alone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SYMBOLS_FIELD_NUMBER: _builtins.int
+    IMPORTS_FIELD_NUMBER: _builtins.int
+    BINDINGS_FIELD_NUMBER: _builtins.int
+    MENTIONS_FIELD_NUMBER: _builtins.int
+    PACKAGE_FIELD_NUMBER: _builtins.int
+    package: _builtins.str
+    """The package or namespace that the file says it belongs to. Empty where it says none."""
+    @_builtins.property
+    def symbols(self) -> _containers.RepeatedCompositeFieldContainer[Global___CodeSymbol]:
+        """In the order of their places. A parent stands before its members."""
+
+    @_builtins.property
+    def imports(self) -> _containers.RepeatedCompositeFieldContainer[Global___CodeImport]: ...
+    @_builtins.property
+    def bindings(self) -> _containers.RepeatedCompositeFieldContainer[Global___CodeBinding]: ...
+    @_builtins.property
+    def mentions(self) -> Global___CodeMentions: ...
+    def __init__(
+        self,
+        *,
+        symbols: _abc.Iterable[Global___CodeSymbol] | None = ...,
+        imports: _abc.Iterable[Global___CodeImport] | None = ...,
+        bindings: _abc.Iterable[Global___CodeBinding] | None = ...,
+        mentions: Global___CodeMentions | None = ...,
+        package: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["mentions", b"mentions"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bindings", b"bindings", "imports", b"imports", "mentions", b"mentions", "package", b"package", "symbols", b"symbols"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodeFacts: _TypeAlias = CodeFacts  # noqa: Y015
+
+@_typing.final
+class CodeSymbol(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    PARENT_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    END_LINE_FIELD_NUMBER: _builtins.int
+    SIGNATURE_FIELD_NUMBER: _builtins.int
+    DOC_FIELD_NUMBER: _builtins.int
+    AST_HASH_FIELD_NUMBER: _builtins.int
+    BASES_FIELD_NUMBER: _builtins.int
+    INTERFACES_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
+    IS_PROPERTY_FIELD_NUMBER: _builtins.int
+    IS_STATIC_FIELD_NUMBER: _builtins.int
+    CHANGED_SCAN_FIELD_NUMBER: _builtins.int
+    RECEIVER_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    kind: _code_pb2.SymbolKind.ValueType
+    parent: _builtins.int
+    """One more than the index of the symbol that it stands in; 0 at the top."""
+    line: _builtins.int
+    end_line: _builtins.int
+    signature: _builtins.str
+    doc: _builtins.str
+    ast_hash: _builtins.int
+    type: _builtins.str
+    """Declared type of its value or result, as a chain. Empty where there is none."""
+    is_property: _builtins.bool
+    """A getter: to name it is to use its result."""
+    is_static: _builtins.bool
+    """Belongs to the type and not to its values."""
+    changed_scan: _builtins.int
+    """Scan at which `ast_hash` last changed. Not part of what is exported: it tells of history."""
+    receiver: _builtins.str
+    """The type that it is a member of, as a chain, where it does not stand in that type: a Go method,
+    `void Foo::run()`. On a symbol of kind OTHER, the type that its members are added to: a Rust
+    `impl`, a Swift `extension`.
+    """
+    @_builtins.property
+    def bases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Types that it inherits from, as chains (see CodeMentions)."""
+
+    @_builtins.property
+    def interfaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of these, those that it implements."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        kind: _code_pb2.SymbolKind.ValueType = ...,
+        parent: _builtins.int = ...,
+        line: _builtins.int = ...,
+        end_line: _builtins.int = ...,
+        signature: _builtins.str = ...,
+        doc: _builtins.str = ...,
+        ast_hash: _builtins.int = ...,
+        bases: _abc.Iterable[_builtins.str] | None = ...,
+        interfaces: _abc.Iterable[_builtins.str] | None = ...,
+        type: _builtins.str = ...,
+        is_property: _builtins.bool = ...,
+        is_static: _builtins.bool = ...,
+        changed_scan: _builtins.int = ...,
+        receiver: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ast_hash", b"ast_hash", "bases", b"bases", "changed_scan", b"changed_scan", "doc", b"doc", "end_line", b"end_line", "interfaces", b"interfaces", "is_property", b"is_property", "is_static", b"is_static", "kind", b"kind", "line", b"line", "name", b"name", "parent", b"parent", "receiver", b"receiver", "signature", b"signature", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodeSymbol: _TypeAlias = CodeSymbol  # noqa: Y015
+
+@_typing.final
+class CodeImport(_message.Message):
+    """`import module`, `from module import name as local`, `use`, `require`, `#include` ..."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOCAL_FIELD_NUMBER: _builtins.int
+    MODULE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    IS_STAR_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    IS_EXPORTED_FIELD_NUMBER: _builtins.int
+    local: _builtins.str
+    """Name by which it is known in the file. Empty for a star, or where nothing is bound."""
+    module: _builtins.str
+    """As written, such as `..models`, `./util`, `crate::net`, `fmt`."""
+    name: _builtins.str
+    """What is taken from the module. Empty where it is the module itself."""
+    is_star: _builtins.bool
+    line: _builtins.int
+    scope: _builtins.int
+    """One more than the index of the symbol that it stands in; 0 for the file."""
+    is_exported: _builtins.bool
+    """Others get it from this file: `export from`, `pub use`."""
+    def __init__(
+        self,
+        *,
+        local: _builtins.str = ...,
+        module: _builtins.str = ...,
+        name: _builtins.str = ...,
+        is_star: _builtins.bool = ...,
+        line: _builtins.int = ...,
+        scope: _builtins.int = ...,
+        is_exported: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_exported", b"is_exported", "is_star", b"is_star", "line", b"line", "local", b"local", "module", b"module", "name", b"name", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodeImport: _TypeAlias = CodeImport  # noqa: Y015
+
+@_typing.final
+class CodeBinding(_message.Message):
+    """What a name holds: a parameter or variable with a declared type, or with what it was made by."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    IS_TYPE_FIELD_NUMBER: _builtins.int
+    scope: _builtins.int
+    """As CodeImport.scope. For `self.name` the type's own symbol."""
+    name: _builtins.str
+    value: _builtins.str
+    """Chain of the type, or of the expression whose value it is."""
+    is_type: _builtins.bool
+    """`value` names a type, not an expression."""
+    def __init__(
+        self,
+        *,
+        scope: _builtins.int = ...,
+        name: _builtins.str = ...,
+        value: _builtins.str = ...,
+        is_type: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_type", b"is_type", "name", b"name", "scope", b"scope", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodeBinding: _TypeAlias = CodeBinding  # noqa: Y015
+
+@_typing.final
+class CodeMentions(_message.Message):
+    """Calls and other uses of names, column by column; all columns are of one length.
+
+    A *chain* is how a use is written down, the same in every language: names with `.` between them,
+    `()` behind what is called, `?` for what is no name (`rows[0].save()` is called as `?.save`), `''`
+    for a text. `a::b->c` is `a.b.c`.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHAINS_FIELD_NUMBER: _builtins.int
+    CHAIN_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def chains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Each chain once, sorted."""
+
+    @_builtins.property
+    def chain(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Index into `chains`. The chain of a call is without its last `()`."""
+
+    @_builtins.property
+    def kind(self) -> _containers.RepeatedScalarFieldContainer[_code_pb2.EdgeKind.ValueType]: ...
+    @_builtins.property
+    def scope(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """As CodeImport.scope."""
+
+    @_builtins.property
+    def line(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        chains: _abc.Iterable[_builtins.str] | None = ...,
+        chain: _abc.Iterable[_builtins.int] | None = ...,
+        kind: _abc.Iterable[_code_pb2.EdgeKind.ValueType] | None = ...,
+        scope: _abc.Iterable[_builtins.int] | None = ...,
+        line: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chain", b"chain", "chains", b"chains", "kind", b"kind", "line", b"line", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CodeMentions: _TypeAlias = CodeMentions  # noqa: Y015

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from muniment.cli.health import wait_until_healthy
-from muniment.cli.house import START_SECONDS
+from muniment.cli.house import START_SECONDS, UP_SECONDS
 from muniment.cli.output import progress
 from muniment.cli.services import reason_of_failure
 from muniment.cli.slots_told import told_server, told_slot
@@ -25,7 +25,8 @@ from muniment.kit.randomness import SystemRandomness
 from muniment.kit.supervise import ensure_running, supervisor_lives
 from muniment.v1 import memory_pb2
 from muniment.workflows import episodes, pins, status
-from muniment.workflows.clients import MEMORY, SLOTS, Clients, open_clients
+from muniment.workflows.clients import CODE, MEMORY, SLOTS, Clients, open_clients
+from muniment.workflows.code_values import told_index
 from muniment.workflows.recall import recall
 
 __all__ = ["Asker", "Listed", "list_projects", "memory_clients", "project_of", "service_clients"]
@@ -159,7 +160,9 @@ class Asker:
         async with memory_clients(self.home) as clients:
             if not are_up:
                 with suppress(MunimentError):  # Told below, beside what can be told.
-                    await wait_until_healthy(self.home, [SLOTS], deadline_seconds=START_SECONDS)
+                    await wait_until_healthy(
+                        self.home, [SLOTS, CODE], deadline_seconds=START_SECONDS
+                    )
             told = await status.host_status(clients, self._context())
         answer: Answer = {
             "home": str(self.home.path),
@@ -181,8 +184,13 @@ class Asker:
             answer["server"]["slots"] = [told_slot(one) for one in told.inference.slots]
         if told.inference.failure is not None:
             answer["server_failure"] = str(told.inference.failure)
+        if told.code is None:
+            missing.append(CODE)
+            answer["code_failure"] = str(told.code_failure)
+        else:
+            answer["code"] = told_index(told.code.state)
         away = told.inference.failure if SLOTS in missing else None
-        return answer | {"could_not_tell": missing}, told.failure or away
+        return answer | {"could_not_tell": missing}, told.failure or away or told.code_failure
 
     def _context(self, session_id: str | None = None) -> CallContext:
         # One process makes one call, so a key of its own is all that a repetition needs.
@@ -245,7 +253,7 @@ async def service_clients(home: Home, *names: str) -> AsyncIterator[Clients]:
         started = ensure_running(home, deadline_seconds=START_SECONDS)
         if started or any(reason_of_failure(home, name) for name in names):
             # A call would wait long for a service that knows why it cannot start.
-            await wait_until_healthy(home, names, deadline_seconds=START_SECONDS)
+            await wait_until_healthy(home, names, deadline_seconds=UP_SECONDS)
     async with open_clients(home) as clients:
         yield clients
 

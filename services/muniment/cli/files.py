@@ -13,7 +13,7 @@ import typer
 from muniment.kit.errors import InvalidArgumentError, PreconditionError
 from muniment.kit.files import replacing_file
 
-__all__ = ["PIPE", "not_utf8", "readable", "unusable", "writable"]
+__all__ = ["PIPE", "not_utf8", "readable", "unusable", "utf8_argument", "writable"]
 
 PIPE = "-"
 """Names standard input or output."""
@@ -61,6 +61,19 @@ def not_utf8(position: int, field: str) -> InvalidArgumentError:
         field=field,
         fix="convert it first, with iconv for example",
     )
+
+
+def utf8_argument(text: str, field: str) -> str:
+    """The argument, if the shell handed in UTF-8.
+
+    Raises:
+        InvalidArgumentError: It did not.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise not_utf8(error.start, field) from error
+    return text
 
 
 def unusable(file: str, error: OSError) -> PreconditionError:

@@ -15,11 +15,11 @@ from muniment.kit.channels import open_channel
 from muniment.kit.clock import SystemClock
 from muniment.kit.errors import PreconditionError, TimedOutError
 from muniment.kit.paths import Home
-from muniment.workflows.clients import MEMORY, SLOTS
+from muniment.workflows.clients import CODE, MEMORY, SLOTS
 
 __all__ = ["KEEPERS", "answers", "failure", "is_healthy", "wait_until_healthy"]
 
-KEEPERS = (MEMORY, SLOTS)
+KEEPERS = (MEMORY, SLOTS, CODE)
 """The services that have a store, and say how they fare."""
 
 _WORKER = "worker"

@@ -32,6 +32,7 @@ from muniment.kit.supervise import (
 
 __all__ = [
     "START_SECONDS",
+    "UP_SECONDS",
     "down",
     "ps",
     "restart",
@@ -43,10 +44,12 @@ __all__ = [
 START_SECONDS = 10.0
 """How long a supervisor may take to answer."""
 
-_UP_SECONDS = 30.0
+UP_SECONDS = 30.0
+"""How long the services may take to answer: all of them start at once."""
+
 _DRAIN_SECONDS = 15.0
-# Two services, 15 s each before supervisord kills them, and its own end.
-_DOWN_SECONDS = 40.0
+# Four services, at most 15 s each before supervisord kills them, and its own end.
+_DOWN_SECONDS = 70.0
 _POLL_SECONDS = 0.05
 
 
@@ -81,7 +84,7 @@ def start_services(home: Home) -> tuple[bool, list[str], list[ServiceProcess]]:
     begun = ensure_running(home, deadline_seconds=START_SECONDS)
     names = [one.name for one in list_services(home)]
     again = [] if begun else _start(home, names)
-    services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=_UP_SECONDS))
+    services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=UP_SECONDS))
     return begun, again, services
 
 
@@ -141,7 +144,7 @@ def restart(
     with progress(f"restarting {', '.join(names)}"):
         _stop(home, names)
         _start(home, names)
-        services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=_UP_SECONDS))
+        services = asyncio.run(wait_until_healthy(home, names, deadline_seconds=UP_SECONDS))
     if json:
         print_json(as_json(home, services))
     else:

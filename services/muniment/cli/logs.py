@@ -13,9 +13,10 @@ from typing import Annotated
 
 import typer
 
-from muniment.cli.output import Json, printable
+from muniment.cli.output import Json
 from muniment.cli.services import check_name
 from muniment.kit.paths import Home
+from muniment.kit.printable import printable
 
 __all__ = ["logs"]
 

@@ -13,6 +13,7 @@ import typer
 
 from muniment.cli import (
     backups,
+    code,
     config,
     doctor,
     house,
@@ -69,8 +70,12 @@ for command in (
     memory.projects,
     transfer.export,
     transfer.purge,
+    code.index,
+    code.symbol,
+    code.impact,
 ):
     app.command()(command)
+app.command(name="map")(code.map_)
 app.command(name="import")(transfer.import_)
 app.add_typer(config.app, name="config")
 app.add_typer(keys.app, name="key")

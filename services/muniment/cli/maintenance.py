@@ -27,24 +27,24 @@ def verify_store(context: typer.Context, json: Json = False) -> None:
     and each other, the index against the tables. The exit code is 1 where something is wrong.
     """
     home: Home = context.obj
-    told, slots = asyncio.run(_verify(home))
+    told, others = asyncio.run(_verify(home))
     if json:
-        first, *others = told
-        print_json(first | {"records": others, "slots": slots})
+        first, *records = told
+        print_json(first | {"records": records} | {one["service"]: one for one in others})
     else:
-        for one in (*told, slots):
+        for one in (*told, *others):
             _print_findings(one)
-    if any(one["findings"] for one in (*told, slots)):
+    if any(one["findings"] for one in (*told, *others)):
         raise typer.Exit(1)
 
 
-async def _verify(home: Home) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What was found in the memory's store, then in the records of each tenant; and of slots."""
+async def _verify(home: Home) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What was found in the memory's store, then in each tenant's records; and in other stores."""
     # gRPC and the contracts take half a second to import, and other commands do without.
     from muniment.cli.answers import service_clients
     from muniment.cli.health import KEEPERS
     from muniment.kit.context import CallContext
-    from muniment.workflows.clients import MEMORY, SLOTS
+    from muniment.workflows.clients import CODE, MEMORY, SLOTS
     from muniment.workflows.records import every_store, unopened_records
 
     told = []
@@ -55,9 +55,11 @@ async def _verify(home: Home) -> tuple[list[dict[str, Any]], dict[str, Any]]:
             found = await _verify_one(clients, context, MEMORY, what)
             told.append(found | ({"tenant": tenant} if tenant else {}))
         told += [_told_unopened(one) for one in await unopened_records(clients, "cli")]
-        own = CallContext(caller="cli")
-        slots = await _verify_one(clients, own, SLOTS, "the store of slots")
-    return told, slots | {"service": SLOTS}
+        own, others = CallContext(caller="cli"), []
+        for service in (SLOTS, CODE):
+            found = await _verify_one(clients, own, service, f"the store of {service}")
+            others.append(found | {"service": service})
+    return told, others
 
 
 async def _verify_one(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from muniment.cli.files import not_utf8
+from muniment.cli.files import not_utf8, utf8_argument
 from muniment.cli.output import (
     Json,
     counted,
@@ -84,7 +84,7 @@ def commit(
     json: Json = False,
 ) -> None:
     """Commit an episode: a turn, whole and verbatim."""
-    content = _standard_input() if text is None else _utf8(text)
+    content = _standard_input() if text is None else utf8_argument(text, "content")
     told = asyncio.run(
         _asker(context, project).commit(
             content, role=role, tool_name=tool_name, session_id=session, corrects=corrects
@@ -166,7 +166,9 @@ def pin(
     json: Json = False,
 ) -> None:
     """Pin a rule, which no compaction loses."""
-    told = asyncio.run(_asker(context, project).pin(_utf8(text), kind=kind, session_id=session))
+    told = asyncio.run(
+        _asker(context, project).pin(utf8_argument(text, "content"), kind=kind, session_id=session)
+    )
     if json:
         print_json(told)
         return
@@ -231,7 +233,9 @@ def recall(
 ) -> None:
     """Find episodes and pins by their words."""
     told = asyncio.run(
-        _asker(context, project).recall(_utf8(query), k=k, session_id=session, file_path=path)
+        _asker(context, project).recall(
+            utf8_argument(query, "content"), k=k, session_id=session, file_path=path
+        )
     )
     if json:
         print_json(told)
@@ -267,6 +271,12 @@ def _print_status(told: dict[str, Any]) -> None:
         print_text(f"server   {_server_in_short(told['server'])}")
     if "server_failure" in told:
         print_text(f"server   could not tell: {told['server_failure']}")
+    if "code" in told:
+        found = told["code"]
+        size = f"{counted(found['files'], 'file')}, {counted(found['symbols'], 'symbol')}"
+        print_text(f"code     {size}; {found['note']}")
+    else:
+        print_text(f"code     could not tell: {told['code_failure']}")
 
 
 def _server_in_short(server: dict[str, Any] | None) -> str:
@@ -344,12 +354,3 @@ def _standard_input() -> str:
         return raw.decode()
     except UnicodeDecodeError as error:
         raise not_utf8(error.start, "content") from error
-
-
-def _utf8(text: str) -> str:
-    """The argument, if the shell handed in UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise not_utf8(error.start, "content") from error
-    return text

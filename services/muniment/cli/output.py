@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from muniment.kit.errors import MunimentError
+from muniment.kit.printable import DIRECTIONS, printable
 from muniment.kit.progress import Report
 
 __all__ = [
@@ -43,26 +44,15 @@ _STYLES = {
     "ok": "green",
     "warning": "yellow",
     "problem": "red",
+    "resolved": "green",
+    "candidates": "yellow",
+    "test": "cyan",
+    "stale": "yellow",
 }
 """Words that stand out where they are a whole cell."""
 
-_DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-"""Line ends and changes of direction that Unicode has besides: text would not stand as it is."""
-
-_CONTROLS = {
-    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))},
-    **{code: f"\\u{code:04x}" for code in _DIRECTIONS},
-}
-_CONTROLS_BUT_LAYOUT = {code: text for code, text in _CONTROLS.items() if chr(code) not in "\n\t"}
-
-
-_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_DIRECTIONS)}
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *DIRECTIONS)}
 """JSON escapes the others itself."""
-
-
-def printable(text: str, *, one_line: bool = True) -> str:
-    """The text with control characters spelled out; line ends and tabs too, for `one_line`."""
-    return text.translate(_CONTROLS if one_line else _CONTROLS_BUT_LAYOUT)
 
 
 def print_json(value: object) -> None:

@@ -12,13 +12,22 @@ import typer
 
 from muniment.cli.files import PIPE, readable, writable
 from muniment.cli.memory import Project
-from muniment.cli.output import Json, print_json, print_text, print_warning, printable, progress
+from muniment.cli.output import (
+    Json,
+    counted,
+    print_json,
+    print_text,
+    print_warning,
+    printable,
+    progress,
+)
 from muniment.kit.errors import InvalidArgumentError, PreconditionError
 from muniment.kit.paths import Home
 
 if TYPE_CHECKING:
     from muniment.kit.context import CallContext
     from muniment.v1 import memory_pb2
+    from muniment.workflows.purging import Purged
 
 __all__ = ["export", "import_", "purge"]
 
@@ -160,24 +169,37 @@ def purge(
         lost = asyncio.run(_what_goes(home, project_id))
     if lost and not yes:
         _confirm(f"{project_id} would be purged for good, with {lost}")
-    result = asyncio.run(_purge(home, project_id))
-    purged = result.purged
+    told = _purged(project_id, asyncio.run(_purge(home, project_id)))
     if json:
-        print_json(
-            {
-                "project_id": purged.project_id,
-                "purged_at": purged.purged_at.ToJsonString(),
-                "episodes": purged.episodes,
-                "pins": purged.pins,
-                "already_purged": result.already_purged,
-            }
-        )
+        print_json(told)
         return
-    counts = f"{purged.episodes} episodes and {purged.pins} pins"
-    if result.already_purged:
-        print_text(f"{project_id} was purged on {purged.purged_at.ToJsonString()}: {counts}")
+    counts = f"{told['episodes']} episodes and {told['pins']} pins"
+    if told["indexed_files"]:
+        counts += f", and the code index of {counted(told['indexed_files'], 'file')}"
+    if told["already_purged"]:
+        print_text(f"{project_id} was purged on {told['purged_at']}: {counts}")
     else:
         print_text(f"{project_id} is purged: {counts}")
+
+
+def _purged(project_id: str, result: Purged) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "project_id": project_id,
+        "purged_at": None,
+        "episodes": 0,
+        "pins": 0,
+        "already_purged": False,
+        "indexed_files": result.indexed_files,
+    }
+    if result.memory is None:
+        return told
+    purged = result.memory.purged
+    return told | {
+        "purged_at": purged.purged_at.ToJsonString(),
+        "episodes": purged.episodes,
+        "pins": purged.pins,
+        "already_purged": result.memory.already_purged,
+    }
 
 
 async def _what_goes(home: Home, project_id: str) -> str:
@@ -201,17 +223,17 @@ async def _what_goes(home: Home, project_id: str) -> str:
     return " ".join(lost)
 
 
-async def _purge(home: Home, project_id: str) -> memory_pb2.PurgeProjectResult:
+async def _purge(home: Home, project_id: str) -> Purged:
     from muniment.cli.answers import memory_clients
     from muniment.kit.context import CallContext
     from muniment.kit.randomness import SystemRandomness
-    from muniment.workflows.transfer import purge_project
+    from muniment.workflows.purging import purge_everywhere
 
     key = f"cli-{SystemRandomness().token(16).hex()}"
     call = CallContext(caller="cli", idempotency_key=key)
     async with memory_clients(home) as clients:
         with progress("purging") as report:
-            return await purge_project(clients, call, project_id, report)
+            return await purge_everywhere(clients, call, project_id, report)
 
 
 def _confirm(question: str) -> None:

@@ -161,6 +161,21 @@ class Settings(BaseSettings):
         le=1024**5,
         description="Disk space that a snapshot leaves free.",
     )
+    code_workers: int = Field(
+        default=0,
+        ge=0,
+        le=256,
+        description="Most processes that parse files; 0 for one less than there are cores.",
+    )
+    code_watch: Literal["on", "off"] = Field(
+        default="on", description="Whether working trees that were asked for are watched."
+    )
+    code_file_bytes: int = Field(
+        default=4 * 1024**2,
+        ge=1024,
+        le=64 * 1024**2,
+        description="Largest file that is parsed.",
+    )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from muniment.kit.index.lexical import delete_index
 from muniment.kit.paths import Home
 
 __all__ = [
+    "CODE_STORE",
     "CURRENT_FILE",
     "DENSE_FOLDER",
     "FIRST_GENERATION",
@@ -90,7 +91,10 @@ MEMORY_STORE = HomeStore("memory", version=3, oldest_version=1)
 SLOTS_STORE = HomeStore("slots", version=1, oldest_version=1)
 """What is known of inference servers, and of the snapshots of their slots."""
 
-STORES: Sequence[HomeStore] = (MEMORY_STORE, SLOTS_STORE)
+CODE_STORE = HomeStore("code", version=1, oldest_version=1)
+"""What parsers said of projects' files. It could be made anew from these at any time."""
+
+STORES: Sequence[HomeStore] = (MEMORY_STORE, SLOTS_STORE, CODE_STORE)
 
 RECORDS = StoreVersions("records", version=1, oldest_version=1)
 """A tenant's records; the memory service owns them all."""

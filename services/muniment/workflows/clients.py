@@ -11,6 +11,7 @@ import grpc
 from muniment.kit.channels import Caller, open_channel
 from muniment.kit.paths import Home
 from muniment.v1 import (
+    code_pb2_grpc,
     common_pb2_grpc,
     maintenance_pb2_grpc,
     memory_pb2_grpc,
@@ -18,9 +19,9 @@ from muniment.v1 import (
     slots_pb2_grpc,
 )
 
-__all__ = ["MEMORY", "SLOTS", "Clients", "Keeper", "open_clients"]
+__all__ = ["CODE", "MEMORY", "SLOTS", "Clients", "Keeper", "open_clients"]
 
-MEMORY, SLOTS = "memory", "slots"
+MEMORY, SLOTS, CODE = "memory", "slots", "code"
 """The services, by the names of their sockets."""
 
 
@@ -40,6 +41,7 @@ class Clients:
     memory: memory_pb2_grpc.MemoryServiceAsyncStub
     records: records_pb2_grpc.RecordsServiceAsyncStub
     slots: slots_pb2_grpc.SlotsServiceAsyncStub
+    code: code_pb2_grpc.CodeServiceAsyncStub
     keepers: Mapping[str, Keeper]
     """By the service's name."""
 
@@ -53,18 +55,29 @@ class Clients:
         """For calls to the slots service."""
         return self.keepers[SLOTS].caller
 
+    @property
+    def to_code(self) -> Caller:
+        """For calls to the code service."""
+        return self.keepers[CODE].caller
+
 
 @asynccontextmanager
 async def open_clients(home: Home) -> AsyncIterator[Clients]:
     """Clients of the home's services. Nothing is connected before the first call."""
-    async with open_channel(home, MEMORY) as memory, open_channel(home, SLOTS) as slots:
+    async with (
+        open_channel(home, MEMORY) as memory,
+        open_channel(home, SLOTS) as slots,
+        open_channel(home, CODE) as code,
+    ):
         yield Clients(
             memory=memory_pb2_grpc.MemoryServiceStub(memory),
             records=records_pb2_grpc.RecordsServiceStub(memory),
             slots=slots_pb2_grpc.SlotsServiceStub(slots),
+            code=code_pb2_grpc.CodeServiceStub(code),
             keepers={
                 MEMORY: _keeper(memory, Caller(MEMORY, home=home)),
                 SLOTS: _keeper(slots, Caller(SLOTS, home=home)),
+                CODE: _keeper(code, Caller(CODE, home=home)),
             },
         )
 

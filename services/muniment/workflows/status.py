@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from muniment.kit.channels import READ_SECONDS
 from muniment.kit.context import CallContext
 from muniment.kit.errors import MunimentError
-from muniment.v1 import common_pb2, memory_pb2, slots_pb2
+from muniment.v1 import code_pb2, common_pb2, memory_pb2, slots_pb2
 from muniment.workflows.clients import Clients
+from muniment.workflows.code import describe_index
 from muniment.workflows.server_words import can, usual_server
 from muniment.workflows.slots import list_servers, list_slots
 
@@ -50,17 +51,21 @@ class HostStatus:
     failure: MunimentError | None
     """Why the memory's part is missing."""
     inference: ServersStatus
+    code: code_pb2.DescribeIndexResponse | None
+    code_failure: MunimentError | None
+    """Why the part of the code index is missing."""
 
 
 async def host_status(
     clients: Clients, context: CallContext, *, deadline_seconds: float = _STATUS_SECONDS
 ) -> HostStatus:
     """Ask all services at once how they fare; one that is down leaves its part empty."""
-    (memory, failure), inference = await asyncio.gather(
+    (memory, failure), inference, (code, code_failure) = await asyncio.gather(
         _memory_status(clients, context, deadline_seconds),
         _servers_status(clients, context, deadline_seconds),
+        _code_status(clients, context, deadline_seconds),
     )
-    return HostStatus(memory, failure, inference)
+    return HostStatus(memory, failure, inference, code, code_failure)
 
 
 async def _memory_status(
@@ -73,6 +78,16 @@ async def _memory_status(
     except MunimentError as failure:
         return None, failure
     return stats, None
+
+
+async def _code_status(
+    clients: Clients, context: CallContext, deadline_seconds: float
+) -> tuple[code_pb2.DescribeIndexResponse | None, MunimentError | None]:
+    try:
+        told = await describe_index(clients, context, deadline_seconds=deadline_seconds)
+    except MunimentError as failure:
+        return None, failure
+    return told, None
 
 
 async def _servers_status(

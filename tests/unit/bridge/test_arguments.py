@@ -21,6 +21,7 @@ FITTING: dict[str, Any] = {
     "integer": 3,
     "boolean": True,
     "object": {SECRET: SECRET},
+    "array": [SECRET],
     "any": SECRET,
 }
 
@@ -86,6 +87,7 @@ def takes(schema: Mapping[str, Any]) -> str:
         "integer": "whole number",
         "boolean": "true or false",
         "object": "an object",
+        "array": "a list of texts",
         "any": "any JSON value",
     }
     return words[kinds_of(schema)[0]]
@@ -134,7 +136,7 @@ def test_null_and_empty(tool: Tool, name: str) -> None:
         return
     error = refused(tool, arguments | {name: None})
     assert (error.field, error.reason) == (name, "ARGUMENT_WRONG")
-    if schema.keys() & {"minLength", "enum"}:
+    if schema.keys() & {"minLength", "enum"} or "string" not in kinds_of(schema):
         assert str(refused(tool, arguments | {name: ""})) == str(error)
     else:
         assert checked(tool, arguments | {name: ""})[name] == ""
@@ -200,6 +202,7 @@ HUGE: dict[str, list[Any]] = {
     "integer": [2**64, -(2**64), 10**400, 1e300, "1" + "0" * 60],
     "boolean": [10**400],
     "object": [{"x" * 20_000_000: 10**400}],
+    "array": [["x" * 20_000_000], ["x"] * 100_000],
     "any": ["x" * 20_000_000, 10**400, {"x": [1e300]}],
 }
 

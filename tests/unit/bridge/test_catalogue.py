@@ -27,8 +27,22 @@ OPENINGS = ("After", "Before", "Once", "When", "While")
 
 LISTS = [(profile, names) for profile in PROFILES for names in NAMES]
 
-CORE_TOOLS = ("memory.commit_episode", "memory.pin", "memory.recall", "sakur4.status")
-CONTEXT_TOOLS = (*CORE_TOOLS[:3], "session.snapshot", "session.restore", "sakur4.status")
+CONTEXT_TOOLS = (
+    "memory.commit_episode",
+    "memory.pin",
+    "memory.recall",
+    "code.get_repo_map",
+    "code.query_symbol",
+    "code.impact_of_change",
+    "session.snapshot",
+    "session.restore",
+    "sakur4.status",
+)
+CORE_TOOLS = tuple(
+    name
+    for name in CONTEXT_TOOLS
+    if name not in ("code.query_symbol", "session.snapshot", "session.restore")
+)
 VAULT_TOOLS = (
     "memory_remember",
     "memory_recall",
@@ -275,7 +289,8 @@ def test_arguments_are_few_flat_and_named_plainly(tool: Tool) -> None:
             assert schema.get("type") in (None, ["object", "string"])
             assert schema["description"]
             continue
-        assert schema["type"] in ("string", "integer", "boolean")
+        assert schema["type"] in ("string", "integer", "boolean", "array")
+        assert schema.get("items", {"type": "string"}) == {"type": "string"}
         assert len(schema.get("enum", ())) <= 8
 
 

@@ -20,6 +20,7 @@ from muniment.bridge.names import safe_name
 from muniment.bridge.prompts import preamble
 from muniment.bridge.worker import CATALOGUE
 from muniment.kit.settings import Settings
+from tests.support.code_service import a_code
 from tests.support.homes import a_home
 from tests.support.inprocess import LEGACY, MODERN, Front, a_worker, content
 from tests.support.memory import a_memory
@@ -37,7 +38,7 @@ UNKNOWN_EPISODE = "ep_" + "0" * 32
 @pytest.fixture
 async def worker() -> AsyncIterator[Worker]:
     with a_home() as home:
-        async with a_memory(home), a_slots(home), a_worker(home) as worker:
+        async with a_memory(home), a_slots(home), a_code(home), a_worker(home) as worker:
             yield worker
 
 
@@ -364,7 +365,8 @@ async def test_the_project_s_resources_are_listed_and_read(front: Front, era: st
     project = (await commit(front, "x"))["project_id"]
     listed = (await front.ask("resources/list", era=era))["result"]
     uris = [one["uri"] for one in listed["resources"]]
-    assert uris == [f"sakur4://anchors/{project}", f"sakur4://status/{project}"]
+    kinds = ("anchors", "repo-map", "status")
+    assert uris == [f"sakur4://{kind}/{project}" for kind in kinds]
     hints = {name: listed.get(name) for name in ("ttlMs", "cacheScope")}
     read = [await resource(front, uri, era=era) for uri in uris]
     for uri, one in zip(uris, read, strict=True):
@@ -372,11 +374,13 @@ async def test_the_project_s_resources_are_listed_and_read(front: Front, era: st
         assert (text["uri"], text["mimeType"]) == (uri, "text/plain")
     if era == MODERN:
         assert hints == {"ttlMs": 10_000, "cacheScope": "private"}
-        assert all((one["ttlMs"], one["cacheScope"]) == (0, "private") for one in read)
+        assert [one["ttlMs"] for one in read] == [0, 10_000, 0]
+        assert {one["cacheScope"] for one in read} == {"private"}
     else:
         assert hints == {"ttlMs": None, "cacheScope": None}
-    assert "project_episodes: 1" in read[1]["contents"][0]["text"].splitlines()
-    assert "could_not_tell: nothing" in read[1]["contents"][0]["text"].splitlines()
+        assert not {"ttlMs", "cacheScope"} & {name for one in read for name in one}
+    assert "project_episodes: 1" in read[2]["contents"][0]["text"].splitlines()
+    assert "could_not_tell: nothing" in read[2]["contents"][0]["text"].splitlines()
 
 
 async def test_the_anchor_set(worker: Worker, front: Front, tmp_path: Path) -> None:
@@ -425,7 +429,7 @@ async def test_the_status_of_another_project_is_refused(lonely_front: Front) -> 
 
 @pytest.mark.parametrize("project", ["p" * 201, "two\nlines", "nul\0"])
 async def test_a_project_that_is_no_name_is_refused(lonely_front: Front, project: str) -> None:
-    for kind in ("anchors", "status"):
+    for kind in ("anchors", "repo-map", "status"):
         error = (await lonely_front.ask("resources/read", {"uri": f"sakur4://{kind}/{project}"}))[
             "error"
         ]
@@ -445,7 +449,7 @@ async def test_the_preamble_names_listed_tools_in_the_list_s_spelling(
     text = message["content"]["text"]
     listed = [one["name"] for one in (await front.ask("tools/list"))["result"]["tools"]]
     assert all(name in text for name in listed)
-    mentioned = set(re.findall(r"\b(?:memory|sakur4|session)[._][a-z_]+", text))
+    mentioned = set(re.findall(r"\b(?:code|memory|sakur4|session)[._][a-z_]+", text))
     assert mentioned == set(listed)
     numbers = re.findall(r"^(\d+)\. ", text, re.MULTILINE)
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]

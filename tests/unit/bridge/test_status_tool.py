@@ -14,6 +14,7 @@ from muniment.kit.counting import TOKENIZER
 from muniment.kit.errors import LimitError, PreconditionError
 from muniment.memory.service import MemoryServicer
 from muniment.v1 import slots_pb2
+from tests.support.code_service import a_code
 from tests.support.homes import a_home
 from tests.support.inprocess import Front, a_worker, content
 from tests.support.memory import a_memory
@@ -28,7 +29,12 @@ SERVER_FIELDS = {"backend", "capabilities", "context_window", "slots"}
 async def a_front(slots: ScriptedSlots, cwd: Path) -> AsyncIterator[Front]:
     """A front whose slots service says what the test wants, beside a real memory."""
     with a_home() as home:
-        async with a_memory(home), serving_slots(home, slots), a_worker(home) as worker:
+        async with (
+            a_memory(home),
+            serving_slots(home, slots),
+            a_code(home),
+            a_worker(home) as worker,
+        ):
             yield Front(worker, cwd)
 
 
@@ -166,7 +172,7 @@ async def test_slots_that_cannot_be_read_are_named_with_the_reason(tmp_path: Pat
 
 async def test_without_a_server_there_is_none(tmp_path: Path) -> None:
     with a_home() as home:
-        async with a_memory(home), a_slots(home), a_worker(home) as worker:
+        async with a_memory(home), a_slots(home), a_code(home), a_worker(home) as worker:
             told = await content(Front(worker, tmp_path), "sakur4.status")
     assert (told["backend"], told["capabilities"]) == ("none", "none")
     assert told["backend_note"].startswith("no inference server: none is configured")
@@ -178,7 +184,7 @@ async def test_without_a_server_there_is_none(tmp_path: Path) -> None:
 
 async def test_a_slots_service_that_is_away_leaves_the_counts_alone(tmp_path: Path) -> None:
     with a_home() as home:
-        async with a_memory(home), a_worker(home) as worker:
+        async with a_memory(home), a_code(home), a_worker(home) as worker:
             front = Front(worker, tmp_path)
             await content(front, "memory.pin", content="Use tabs.")
             told = await content(front, "sakur4.status")
@@ -227,8 +233,29 @@ async def test_status_tells_what_it_could_not_read(
 
     monkeypatch.setattr(MemoryServicer, "GetStats", full)
     with a_home() as home:
-        async with a_memory(home), a_slots(home), a_worker(home) as worker:
+        async with a_memory(home), a_slots(home), a_code(home), a_worker(home) as worker:
             status = await content(Front(worker, tmp_path), "sakur4.status")
     assert {"episodes", "tokenizer"} <= set(status["could_not_tell"])
     assert not set(status["could_not_tell"]) & status.keys()
     assert status["failure"] == "the disk is full; empty it"
+
+
+async def test_the_files_of_the_tree_are_counted_as_they_are_indexed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(): ...\n")
+    async with a_front(answers(), tmp_path) as front:
+        before = await content(front, "sakur4.status")
+        await content(front, "code.get_repo_map", token_budget=500)
+        after = await content(front, "sakur4.status")
+    assert before["repo_files"] == 0
+    assert "not indexed yet" in before["code_index"]
+    assert after["repo_files"] == 1
+    assert after["could_not_tell"] == []
+
+
+async def test_a_code_service_that_is_away_leaves_the_rest_alone(tmp_path: Path) -> None:
+    with a_home() as home:
+        async with a_memory(home), a_slots(home), a_worker(home) as worker:
+            told = await content(Front(worker, tmp_path), "sakur4.status")
+    assert told["could_not_tell"] == ["repo_files", "code_index"]
+    assert "code service did not come back" in told["failure"]
+    assert told["episodes"] == 0

@@ -13,12 +13,13 @@ STOPPED = {"state": "STOPPED", "pid": None, "uptime_seconds": None}
 def test_ps_lists_what_would_run(muniment: Runner) -> None:
     ran = muniment("ps", "--json")
     assert ran.code == 0
-    assert ran.json == [{"name": name, **STOPPED} for name in ("memory", "slots", "worker")]
+    assert ran.json == [{"name": name, **STOPPED} for name in ("code", "memory", "slots", "worker")]
 
 
 def test_ps_is_plain_in_a_pipe(muniment: Runner) -> None:
     assert muniment("ps").out == (
         "NAME    STATE    PID  UPTIME\n"
+        "code    STOPPED  -    -\n"
         "memory  STOPPED  -    -\n"
         "slots   STOPPED  -    -\n"
         "worker  STOPPED  -    -\n"
@@ -28,7 +29,7 @@ def test_ps_is_plain_in_a_pipe(muniment: Runner) -> None:
 def test_ps_shows_why_one_could_not_start(muniment: Runner, home: Home) -> None:
     home.runtime.mkdir(mode=0o700, parents=True)
     (home.runtime / "memory.why").write_text("no \x1b[2Jroom; make some\n")
-    memory, _, worker = muniment("ps", "--json").json
+    _, memory, _, worker = muniment("ps", "--json").json
     assert memory == {"name": "memory", **STOPPED, "why": "no \x1b[2Jroom; make some"}
     assert "why" not in worker
     assert "no \\x1b[2Jroom; make some" in muniment("ps").out
@@ -39,6 +40,7 @@ def test_ps_lists_the_users_own_programs(muniment: Runner, home: Home) -> None:
     own.mkdir(mode=0o700, parents=True)
     (own / "mine.conf").write_text("[program:mine]\ncommand = sleep 1000\n")
     assert [one["name"] for one in muniment("ps", "--json").json] == [
+        "code",
         "memory",
         "slots",
         "worker",

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from examples.first_session.answers import AnswerError, Hit, committed, recalled
+from examples.first_session.answers import (
+    AnswerError,
+    Dependent,
+    Hit,
+    committed,
+    dependents,
+    recalled,
+)
 from examples.first_session.checks import (
     Acknowledged,
     Correction,
@@ -15,6 +22,7 @@ from examples.first_session.checks import (
     exactly_once,
     pins_survived,
     rank_of,
+    reached,
 )
 
 TURNS = [Acknowledged(2, "ep_a", "one"), Acknowledged(3, "ep_b", "二")]
@@ -115,3 +123,22 @@ def test_answers_are_read_as_they_are_promised() -> None:
     assert (hit.hit_id, hit.seq, hit.superseded_by) == ("pin_a", None, None)
     with pytest.raises(AnswerError, match="episode_id"):
         committed({"seq": 1})
+
+
+CALLER = {"qualified_name": "a::f", "file": "a.py", "at_line": 3, "via": "calls", "test": False}
+TEST = CALLER | {"qualified_name": "tests::test_f", "file": "tests.py", "test": True}
+
+
+def test_what_a_change_reaches_holds_with_every_file_and_a_test() -> None:
+    found = dependents({"callers": [CALLER, TEST]})
+    assert found[0] == Dependent("a::f", "a.py", 3, "calls", False)
+    check = reached("f", ["a.py", "tests.py"], found)
+    assert (check.holds, check.detail) == (True, "2 in 2 files, 1 of them tests")
+
+
+def test_what_a_change_reaches_fails_without_a_file_or_a_test() -> None:
+    found = dependents({"callers": [CALLER]})
+    assert reached("f", ["b.py"], found).detail == "not among it: b.py"
+    assert not reached("f", ["a.py"], found).holds
+    with pytest.raises(AnswerError):
+        dependents({"callers": [{}]})

@@ -13,6 +13,7 @@ import pytest
 
 from examples.first_session.script import (
     Commit,
+    Impact,
     Kill,
     Narrate,
     NewSession,
@@ -147,6 +148,13 @@ def test_every_file_that_is_read_is_shown_as_it_is() -> None:
         assert text + "\n" == (REPOSITORY / path).read_text(), step.step
 
 
+def test_what_a_change_has_to_reach_names_the_symbol() -> None:
+    [asked] = [step for step in STEPS if isinstance(step, Impact)]
+    assert len(asked.expect) >= 3
+    for path in asked.expect:
+        assert asked.symbol in (REPOSITORY / path).read_text()
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="git applies the diffs")
 def test_the_diffs_apply_to_the_repository_one_after_the_other(tmp_path: Path) -> None:
     work = tmp_path / "chandler"
@@ -188,6 +196,10 @@ def test_the_diffs_apply_to_the_repository_one_after_the_other(tmp_path: Path) -
             "line 3: corrects: 1 is no earlier turn of this session",
         ),
         (lines_of({"step": 1, "do": "pin", "content": "x", "kind": "wish"}), "line 1: kind"),
+        (
+            lines_of({"step": 1, "do": "impact", "symbol": "f", "expect": "a.py", "why": "w"}),
+            "line 1: expect",
+        ),
     ],
 )
 def test_a_malformed_line_is_named(lines: list[str], complaint: str) -> None:

@@ -23,6 +23,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "file writing": {
         "services/muniment/kit/files.py": "the seam itself",
+        "services/muniment/code/reader_process.py": "answers through the pipe that it was given",
         "services/muniment/kit/faults.py": "counts down the file of a test that kills this process",
     },
     "unused name": {

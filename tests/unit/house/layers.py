@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "workflows": frozenset({"kit", "v1"}),
     "memory": frozenset({"kit", "v1"}),
     "slots": frozenset({"kit", "v1"}),
+    "code": frozenset({"kit", "v1"}),
     "kit": frozenset({"v1"}),
     "v1": frozenset(),
 }

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from muniment.code import languages
 from tests.unit.house.imports import imports_of
 from tests.unit.house.source import ROOT, Module
 
@@ -49,6 +50,7 @@ def unused_modules(modules: Iterable[Module]) -> Iterator[str]:
         one.target for module in modules for one in imports_of(module, modules) if module.name
     }
     started = {entry.split(":")[0] for entry in entry_points()}
+    started |= {f"{languages.__name__}.{name}" for name in languages.LANGUAGES}  # loaded by name
     for module in modules:
         last = module.path.split("/")[-1]
         helper = module.in_tests and not re.fullmatch(r"(test_.*|conftest|__init__)\.py", last)

@@ -94,7 +94,8 @@ def test_a_wrong_line_is_named_with_its_file(home: Home, text: str, field: str, 
     assert str(home.settings_file) in refused.message
     unknown = "no such setting" in refused.message
     assert (
-        "the settings are backend, call_deadline_seconds, dense, drain_seconds" in str(refused.fix)
+        "the settings are backend, call_deadline_seconds, code_file_bytes, code_watch"
+        in str(refused.fix)
     ) == unknown
 
 

@@ -17,6 +17,7 @@ from muniment.bridge.tools.inference import (
     serving_tokenizer,
 )
 from muniment.bridge.tools.schemas import array_of, integer, object_of, string, truth
+from muniment.workflows.code_values import told_index
 from muniment.workflows.status import HostStatus, host_status
 
 __all__ = ["MODERN_VERSION", "STATUS", "status_content"]
@@ -24,6 +25,7 @@ __all__ = ["MODERN_VERSION", "STATUS", "status_content"]
 MODERN_VERSION = "2026-07-28"
 
 _COUNTS = ("episodes", "anchors", "project_episodes", "project_anchors")
+_CODE = ("repo_files", "code_index")
 
 
 async def status_content(call: Call) -> dict[str, Any]:
@@ -49,6 +51,12 @@ def _counts(status: HostStatus) -> dict[str, Any]:
     told: dict[str, Any] = {} if tokenizer is None else {"tokenizer": tokenizer}
     missing = [*could_not_tell(status.inference), *([] if tokenizer else ["tokenizer"])]
     failures = [str(status.failure)] if status.failure else []
+    if status.code is None:
+        missing += _CODE
+    else:
+        index = told_index(status.code.state)
+        told |= dict(zip(_CODE, (index["files"], index["note"]), strict=True))
+    failures += [str(status.code_failure)] if status.code_failure else []
     if stats is None or stats.doubts:
         missing += [*_COUNTS, "store_holds_other_projects"]
         if stats is not None:
@@ -95,6 +103,8 @@ STATUS = Tool(
             "embedder": string(),
             "failure": string(),
             **{name: integer() for name in _COUNTS},
+            "repo_files": integer(),
+            "code_index": string(),
             "store_holds_other_projects": truth(),
             "could_not_tell": array_of(string()),
         },

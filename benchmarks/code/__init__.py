@@ -1,0 +1,1 @@
+"""The code index, measured on real trees beside what else reads code."""

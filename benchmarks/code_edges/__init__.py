@@ -1,0 +1,1 @@
+"""Resolved call edges of the code graph, held against those of scip-python."""

@@ -1,0 +1,1 @@
+"""Whether impact names what really changed together, asked of real histories."""

@@ -1,0 +1,45 @@
+"""The releases whose history is rebuilt, pinned, the oldest first."""
+
+from __future__ import annotations
+
+from benchmarks.counting.packages import Package
+
+__all__ = ["RELEASES"]
+
+_VERSIONS = (
+    ("6.7", "f15516df478d5a56180fbf80e68f206010e6d160fc39fa508b65e035fd75130b"),
+    ("7.0", "5b94b49521f6456670fdb30cd82a4eca9412788a93fa6dd6df72c94d5a8ff2d7"),
+    ("7.1", "482f552f2d5452b9eeffc44165e8b790dd53f75bcce099a812b65e0357e860e2"),
+    ("7.1.1", "8a18b4ea89d8820c5d0c7da8a64b2c324b4dabb695804dbfea19b9be9d88c0cc"),
+    ("7.1.2", "d2b5255c7c6349bc1bd1e59e08cd12acbbd63ce649f2588755783aa94dfb6b1a"),
+    ("8.0.0", "7d8c289ee437bcb0316820ccee14aefcb056e58d31830ecab8e47eda6540e136"),
+    ("8.0.1", "8c04c11192119b1ef78ea049e0a6f0463e4c48ef00a30160c704337586f3ad7a"),
+    ("8.0.2", "7027bc7bbafaab8b2c2816861d8eb372429ee3c02e193fc2f93d6c4ab9de49c5"),
+    ("8.0.3", "410e932b050f5eed773c4cda94de75971c89cdb3155a72a0831139a79e5ecb5b"),
+    ("8.0.4", "8458d7b1287c5fb128c90e23381cf99dcde74beaf6c7ff6384ce84d6fe090adb"),
+    ("8.1.0", "977c213473c7665d3aa092b41ff12063227751c41d7b17165013e10069cc5cd2"),
+    ("8.1.1", "7ab900e38149c9872376e8f9b5986ddcaf68c0f413cf73678a0bca5547e6f976"),
+    ("8.1.2", "479707fe14d9ec9a0757618b7a100a0ae4c4e236fac5b7f80ca68028141a1a72"),
+    ("8.1.3", "7682dc8afb30297001674575ea00d1814d808d6a36af415a82bd481d37ba7b8e"),
+    ("8.1.4", "b97d0c74955da062a7d4ef92fadb583806a585b2ea81958a81bd72726cbb8e37"),
+    ("8.1.5", "4be4b1af8d665c6d942909916d31a213a106800c47d0eeba73d34da3cbc11367"),
+    ("8.1.6", "48ee849951919527a045bfe3bf7baa8a959c423134e1a5b98c05c20ba75a1cbd"),
+    ("8.1.7", "ca9853ad459e787e2192211578cc907e7594e294c7ccc834310722b41b9ca6de"),
+    ("8.1.8", "ed53c9d8990d83c2a27deae68e4ee337473f6330c040a31d4225c9574d16096a"),
+    ("8.2.0", "f5452aeddd9988eefa20f90f05ab66f17fce1ee2a36907fd30b05bbb5953814d"),
+    ("8.2.1", "27c491cc05d968d271d5a1db13e3b5a184636d9d930f148c50b038f0d0646202"),
+    ("8.3.0", "e7b8232224eba16f4ebe410c25ced9f7875cb5f3263ffc93cc3e8da705e229c4"),
+    ("8.3.1", "12ff4785d337a1bb490bb7e9c2b1ee5da3112e94a8622f26a6c77f5d2fc6842a"),
+    ("8.3.2", "14162b8b3b3550a7d479eafa77dfd3c38d9dc8951f6f69c78913a8f9a7540fd5"),
+    ("8.3.3", "398329ad4837b2ff7cbe1dd166a4c0f8900c3ca3a218de04466f38f6497f18a2"),
+    ("8.4.0", "638f1338fe1235c8f4e008e4a8a254fb5c5fbdcbb40ece3c9142ebb78e792973"),
+    ("8.4.1", "918b5633eddf6b41c32d4f454bf0de810065c74e3f7dbf8ee5452f8be88d3e96"),
+    ("8.4.2", "9a6cea6e60b17ebe0a44c5cc636d94f09bd66142c1cd7d8b4cd731c4917a15f6"),
+    ("8.5.0", "ba0d2089de75ea0310e2dde03160e6ca10009947fb95a182f9b54021bb272e34"),
+    ("8.5.1", "9bbfada76703fd1d784b83eea012e3e8c6a001a876543ef104fa56aaaeb072b4"),
+)
+"""Of click, each with the SHA-256 of its sdist."""
+
+RELEASES = tuple(
+    Package("sdist", "click", version, "BSD-3-Clause", digest) for version, digest in _VERSIONS
+)

@@ -1,0 +1,1 @@
+"""What the parser says of a project: symbols, who calls whom, outlines, impact."""

@@ -1,0 +1,14 @@
+"""HTML: titles, headings and elements with an id."""
+
+from __future__ import annotations
+
+from muniment.code.languages.rules import Rules
+from muniment.code.limits import DATA_SYMBOLS_LIMIT
+
+__all__ = ["RULES"]
+
+RULES = Rules(
+    grammar=("tree_sitter_html", "language"),
+    query=("html",),
+    symbols_limit=DATA_SYMBOLS_LIMIT,
+)

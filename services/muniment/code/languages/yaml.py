@@ -1,0 +1,16 @@
+"""YAML: top-level keys."""
+
+from __future__ import annotations
+
+from muniment.code.hashing import Layout
+from muniment.code.languages.rules import Rules
+from muniment.code.limits import DATA_SYMBOLS_LIMIT
+
+__all__ = ["RULES"]
+
+RULES = Rules(
+    grammar=("tree_sitter_yaml", "language"),
+    query=("yaml",),
+    layout=Layout.INDENTED,
+    symbols_limit=DATA_SYMBOLS_LIMIT,
+)
