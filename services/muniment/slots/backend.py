@@ -11,7 +11,7 @@ import structlog
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from muniment.kit.clock import Clock, timestamp
-from muniment.kit.errors import InvalidArgumentError, MunimentError, PreconditionError
+from muniment.kit.errors import InvalidArgumentError, MunimentError
 from muniment.slots.addresses import ServerAddress
 from muniment.slots.answers import count_of
 from muniment.slots.contents import SlotBook
@@ -25,6 +25,7 @@ from muniment.slots.failures import (
     Refused,
     Sleeping,
     Unreachable,
+    slot_busy,
 )
 from muniment.slots.llama import SLOT_FLAG, LlamaServer
 from muniment.slots.models import MOST_SLOTS, Seen, fingerprint_of, seen_in, subject_of
@@ -179,11 +180,7 @@ class Backend:
             if self._clock.monotonic() >= end:
                 owner = self.book.session_of(slot_id)
                 whose = f", last named by session {owner}" if owner else ""
-                raise PreconditionError(
-                    f"slot {slot_id} of the inference server is generating{whose}",
-                    reason="SLOT_BUSY",
-                    fix="call again when it has ended; `muniment slots show` tells",
-                )
+                raise slot_busy(slot_id, whose)
             await asyncio.sleep(_BUSY_PAUSE_SECONDS)
         return told
 

@@ -156,6 +156,15 @@ def printable(words: str) -> str:
     return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]}…"
 
 
+def slot_busy(slot_id: int, whose: str = "") -> PreconditionError:
+    """The error where a slot is at work."""
+    return PreconditionError(
+        f"slot {slot_id} of the inference server is generating{whose}",
+        reason="SLOT_BUSY",
+        fix="call again when it has ended; `muniment slots show` tells",
+    )
+
+
 def cannot_be_sealed(why: str, fix: str) -> PreconditionError:
     """The error where a sealed home could not seal what the server would write."""
     return PreconditionError(

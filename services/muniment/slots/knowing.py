@@ -26,8 +26,6 @@ _Standing: TypeAlias = "slots_pb2.Standing.ValueType"
 
 _NEARLY_ALL = 0.9
 
-_HOME_DIGITS = 8
-
 
 @dataclass(frozen=True)
 class Known:
@@ -110,7 +108,7 @@ class Knowledge:
     def home(self) -> str:
         """What tells this home from others that use the same servers. Reads the store."""
         with self.store.read() as reader:
-            return str(reader.state().incarnation[:_HOME_DIGITS])
+            return snapshots.home_mark(reader)
 
     async def of(self, server: str, subject: bytes) -> Known:
         """What is known of the server as it is now."""

@@ -120,6 +120,10 @@ class Places:
         copy_or_link(kept, offered)
         return offered
 
+    def plain(self, name: str) -> Path:
+        """Where the sealed file of that name lies in plain, for the moment of a restore."""
+        return (self.server_folder or self.folder) / f"{name}{PLAIN_SUFFIX}"
+
     def name_in(self, path: str) -> str:
         """The bare name of a file that is in one of the folders, or is a bare name already.
 

@@ -1,10 +1,10 @@
-"""Finding out what a server can do, on a slot that nobody uses.
+"""Finding out what a server can do, while nobody has used any of its slots.
 
-Before it takes a slot it has it saved: a restored slot looks like an unused one, and only that
-tells what is in it. Then it evaluates a prompt of ours, turns back to its middle, and saves, erases
-and restores the slot; what was reused each time is `timings.cache_n` of the server's answer. A
-model whose attention slides may show what it does only with a prompt longer than its window, so the
-length is told.
+Before it takes one it has all of them saved: a restored slot looks like an unused one, and only
+that tells what is in it. Then it evaluates a prompt of ours, turns back to its middle, and saves,
+erases and restores the slot; what was reused each time is `timings.cache_n` of the server's answer.
+A model whose attention slides may show what it does only with a prompt longer than its window, so
+the length is told.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from muniment.kit.progress import Report
 from muniment.kit.randomness import Randomness
 from muniment.slots.answers import count_in
 from muniment.slots.backend import Backend, Found
-from muniment.slots.failures import NotSupported, cannot_be_sealed
+from muniment.slots.failures import NotSupported, cannot_be_sealed, slot_busy
 from muniment.slots.knowing import Knowledge
 from muniment.slots.places import Places
 from muniment.slots.probe_files import ProbeFiles
@@ -115,11 +115,13 @@ class Prober:
         async with _all_turns(backend, found):
             # Somebody may have had his turn in between, and have filled one.
             found = await backend.ready()
-            chosen = _spare(backend, await backend.slots())
+            told = await backend.slots()
+            chosen = _spare(backend, told)
             trial = _Trial(backend, chosen.slot_id, await self._files(backend), report)
             async with trial.files:
                 prompt = _Prompt.of(words, self.randomness)
-                capability, figures = await trial.run(prompt)
+                saves = all([await trial.require_empty(one.slot_id) for one in told])
+                capability, figures = await trial.run(prompt, saves=saves)
         worth = None
         if figures is not None:
             worth = slots_pb2.RestoreWorth(
@@ -169,11 +171,11 @@ class _Trial:
     files: ProbeFiles
     report: Report
 
-    async def run(self, prompt: _Prompt) -> tuple[slots_pb2.Capability, _Figures | None]:
-        """What is seen of it."""
+    async def run(
+        self, prompt: _Prompt, *, saves: bool
+    ) -> tuple[slots_pb2.Capability, _Figures | None]:
+        """What is seen of it; `saves` says whether the server does."""
         server = self.backend.server
-        slots = await self.backend.slots()
-        saves = all([await self._require_empty(one.slot_id) for one in slots])
         self.report("evaluating a prompt", 1, _STEPS)
         _spare(self.backend, await self.backend.slots())
         first = await server.complete(self.slot_id, prompt.whole)
@@ -187,11 +189,10 @@ class _Trial:
         own = await self._require_own(turned)
         half = (await self.backend.tokens.count_prompt(prompt.half)).counts[0]
         capability = _prefix_reuse(_evaluated(first), half, turned)
+        await self._require_same(own)
         if not saved:
-            await self._require_same(own)
             return capability, None
         self.report("restoring it", 3, _STEPS)
-        await self._require_same(own)
         await server.act(self.slot_id, "erase")
         await self._require_same(replace(own, prompt_tokens=0))
         faults.reach("slots.before_probe_restore")
@@ -207,7 +208,7 @@ class _Trial:
         self.backend.book.free(left)
         return capability, _Figures(saved, _evaluated(after), count_in(after, "cache_n"))
 
-    async def _require_empty(self, slot_id: int) -> bool:
+    async def require_empty(self, slot_id: int) -> bool:
         """Have the slot saved, which tells what is in it, however it came there; if it can be.
 
         Raises:
@@ -299,11 +300,7 @@ def _spare(backend: Backend, told: list[ToldSlot]) -> ToldSlot:
     """
     busy = [one.slot_id for one in told if one.is_busy]
     if busy:
-        raise PreconditionError(
-            f"slot {busy[0]} of the inference server is generating",
-            reason="SLOT_BUSY",
-            fix="call again when it has ended; `muniment slots show` tells",
-        )
+        raise slot_busy(busy[0])
     used = [one for one in told if not backend.book.is_unused(one)]
     if used or not told:
         which = f"slot {used[0].slot_id}" if used else "a slot"

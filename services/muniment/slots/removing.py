@@ -148,7 +148,7 @@ def _take_back(snapshot: slots_pb2.Snapshot, places: Places, store_folder: Path)
     """Remove what was lent to the server for a restore that a crash cut short."""
     if snapshot.place != slots_pb2.SNAPSHOT_PLACE_FOLDER:
         return
-    lent = [(places.server_folder or places.folder) / f"{snapshot.file_name}{PLAIN_SUFFIX}"]
+    lent = [places.plain(snapshot.file_name)]
     kept_in = recorded_folder(snapshot, store_folder)
     # What was kept there before another folder was made ours is not lent.
     if places.server_folder is not None and not places.is_servers(kept_in or places.folder):

@@ -25,13 +25,7 @@ from muniment.slots.chains import TokenChain
 from muniment.slots.contents import Held
 from muniment.slots.failures import Refused
 from muniment.slots.knowing import Knowledge
-from muniment.slots.places import (
-    PLAIN_SUFFIX,
-    Places,
-    file_trouble,
-    kept_path,
-    require_whole,
-)
+from muniment.slots.places import Places, file_trouble, kept_path, require_whole
 from muniment.slots.sealing import unseal_file
 from muniment.slots.told import ToldSlot
 from muniment.slots.turns import SnapshotTurns
@@ -185,7 +179,7 @@ def _prepare(row: store_pb2.StoredSnapshot, kept: Path, places: Places) -> tuple
     require_whole(kept, snapshot)
     if not snapshot.is_sealed:
         return kept.name, places.offer(kept)
-    plain = (places.server_folder or places.folder) / f"{kept.name}{PLAIN_SUFFIX}"
+    plain = places.plain(kept.name)
     plain.unlink(missing_ok=True)
     unseal_file(kept, plain, row.file_key)
     return plain.name, plain

@@ -123,8 +123,8 @@ class SlotsServicer(slots_pb2_grpc.SlotsServiceServicer):
     ) -> slots_pb2.SaveSnapshotResponse:
         call = call_context()
         backend = self.backends.find(request.server)
-        # It goes on when the caller goes away, who asks again with the same key.
         backend.book.claim(call.slot_id, call.session_id)
+        # It goes on when the caller goes away, who asks again with the same key.
         saving = asyncio.ensure_future(self.saver.save(backend, call, request))
         response = await asyncio.shield(saving)
         told = slots_pb2.SaveSnapshotResponse()

@@ -27,6 +27,7 @@ __all__ = [
     "find_by_name",
     "find_by_path",
     "finish",
+    "home_mark",
     "leave",
     "leaving",
     "note_worth",
@@ -49,6 +50,11 @@ class Indexed:
     tampered: int
 
 
+def home_mark(reader: Reader) -> str:
+    """What stands in the names of files, so that homes which share a server do not share these."""
+    return reader.state().incarnation[:_HOME_DIGITS]
+
+
 def begin(writer: Writer, snapshot: slots_pb2.Snapshot, file_key: bytes) -> slots_pb2.Snapshot:
     """Note that this snapshot is about to be written, and give its file a name for the server.
 
@@ -57,9 +63,7 @@ def begin(writer: Writer, snapshot: slots_pb2.Snapshot, file_key: bytes) -> slot
     rows = list(_rows(writer))
     newest = max((row.order for row in rows), default=0)
     taken = {row.snapshot.file_name for row in rows}
-    # Homes that share a server do not share names.
-    home = writer.state().incarnation[:_HOME_DIGITS]
-    names = (f"muniment-{home}-{number}.slot" for number in itertools.count(1))
+    names = (f"muniment-{home_mark(writer)}-{number}.slot" for number in itertools.count(1))
     snapshot.file_name = next(name for name in names if name not in taken)
     row = store_pb2.StoredSnapshot(
         snapshot=snapshot,
